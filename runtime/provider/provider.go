@@ -1,0 +1,57 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider is the seam between the engine and the wire protocols: one
+// folder below it per protocol, each implementing Observer. The decorators in
+// provider/transport make their HTTP clients.
+package provider
+
+import "context"
+
+// Observer sends one image with its instructions to one model of one endpoint
+// and returns the model's text. It retries nothing and judges nothing: the
+// engine does. Errors are *fault.Fault.
+type Observer interface {
+	Observe(ctx context.Context, req Request) (Reply, error)
+}
+
+// Request is one look at one image, in no vendor's terms.
+type Request struct {
+	// Model is the name as the endpoint knows it; it may contain slashes.
+	Model string
+	// Instructions are the system text, Prompt the caller's task.
+	Instructions string
+	Prompt       string
+	Image        Image
+	// Schema, when set, asks for structured output.
+	Schema *OutputSchema
+	// MaxOutputTokens caps the reply; 0 leaves it to the endpoint.
+	MaxOutputTokens int64
+}
+
+// Image is the bytes of one image and the media type found in them.
+type Image struct {
+	MediaType string
+	Data      []byte
+}
+
+// OutputSchema names a JSON Schema (draft 2020-12, strict-mode subset).
+type OutputSchema struct {
+	Name string
+	JSON []byte
+}
+
+// Reply is a model's answer.
+type Reply struct {
+	// Text is the reply's text, never blank.
+	Text string
+	// Model is the name that the endpoint says answered; may be empty.
+	Model string
+	Usage Usage
+}
+
+// Usage is what the endpoint says it counted, in tokens; 0 when it said nothing.
+type Usage struct {
+	InputTokens  int64
+	OutputTokens int64
+}

@@ -1,0 +1,143 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package router
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// Validate reports every reason why the runtime could not obey a document. It
+// guards the seam between the planes; what users may write is judged earlier,
+// by the API's own rules.
+func Validate(doc *Document) error {
+	v := &validator{providers: make(map[string]*Provider, len(doc.Providers))}
+	v.check(doc.Version == Version, "version", "is %q; want %q", doc.Version, Version)
+	v.check(doc.Namespace != "", "namespace", "is empty")
+	for i := range doc.Providers {
+		v.provider(fmt.Sprintf("providers[%d]", i), &doc.Providers[i])
+	}
+	ids := make(map[string]bool, len(doc.Profiles))
+	for i := range doc.Profiles {
+		p := &doc.Profiles[i]
+		at := fmt.Sprintf("profiles[%d]", i)
+		v.check(!ids[p.ID], at+".id", "%q is there twice", p.ID)
+		ids[p.ID] = true
+		v.profile(at, p)
+	}
+	return errors.Join(v.errs...)
+}
+
+// FieldError is one thing wrong with a document.
+type FieldError struct {
+	Field   string
+	Problem string
+}
+
+// Error is "field problem".
+func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
+
+type validator struct {
+	errs      []error
+	providers map[string]*Provider
+}
+
+func (v *validator) check(ok bool, field, problem string, args ...any) {
+	if !ok {
+		v.errs = append(v.errs, &FieldError{Field: field, Problem: fmt.Sprintf(problem, args...)})
+	}
+}
+
+func (v *validator) provider(at string, p *Provider) {
+	v.check(v.providers[p.Name] == nil, at+".name", "%q is there twice", p.Name)
+	v.check(strings.Count(p.Name, "/") == 1, at+".name", "is %q; want namespace/name", p.Name)
+	v.providers[p.Name] = p
+	switch p.Transport {
+	case TransportOpenAIChatCompletions, TransportOpenAIResponses, TransportAnthropicMessages, TransportGeminiGenerateContent:
+	default:
+		v.check(false, at+".transport", "is %q, which this build does not know", p.Transport)
+	}
+	v.check(len(p.Endpoints) > 0, at+".endpoints", "is empty")
+	for i := range p.Endpoints {
+		v.endpoint(fmt.Sprintf("%s.endpoints[%d]", at, i), &p.Endpoints[i])
+	}
+	if c := p.Credential; c != nil {
+		v.check(c.File != "" && path.IsAbs("/"+c.File) && path.Clean("/"+c.File) == "/"+c.File, at+".credential.file", "is %q; want a clean relative path", c.File)
+		v.check(c.Secret != "" && c.Key != "", at+".credential", "names no secret or no key")
+	}
+	for i := range p.Models {
+		v.check(p.Models[i].Name != "", fmt.Sprintf("%s.models[%d].name", at, i), "is empty")
+	}
+}
+
+func (v *validator) endpoint(at string, e *Endpoint) {
+	v.check(routeLabel.MatchString(e.Name), at+".name", "is %q; want a DNS label", e.Name)
+	u, err := url.Parse(e.URL)
+	switch {
+	case err != nil:
+		v.check(false, at+".url", "does not parse") // the parser's error may repeat userinfo
+	case u.User != nil:
+		v.check(false, at+".url", "holds userinfo")
+	default:
+		v.check((u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "",
+			at+".url", "is %q; want an http or https URL without query and fragment", e.URL)
+	}
+	v.duration(at+".timeout", e.Timeout)
+}
+
+func (v *validator) profile(at string, p *Profile) {
+	kind, name, ok := strings.Cut(p.ID, "/")
+	v.check(ok && name != "" && (kind == "policy" || kind == "baseline"), at+".id", "is %q; want policy/<name> or baseline/<name>", p.ID)
+	v.check(p.PerCallModel == PerCallAllowed || p.PerCallModel == PerCallDenied, at+".perCallModel", "is %q", p.PerCallModel)
+	if p.DefaultModel != Auto {
+		v.route(at+".defaultModel", p.DefaultModel)
+	}
+	for i, r := range p.FallbackModels {
+		v.route(fmt.Sprintf("%s.fallbackModels[%d]", at, i), r)
+	}
+	aliases := make(map[string]bool, len(p.Providers))
+	for i, use := range p.Providers {
+		field := fmt.Sprintf("%s.providers[%d]", at, i)
+		v.check(!aliases[use.Alias], field+".alias", "%q is there twice", use.Alias)
+		v.check(routeLabel.MatchString(use.Alias), field+".alias", "is %q; want a DNS label", use.Alias)
+		v.check(v.providers[use.Provider] != nil, field+".provider", "%q is not among the document's providers", use.Provider)
+		aliases[use.Alias] = true
+	}
+	for i, layer := range p.Allow {
+		v.check(len(layer.Globs) > 0, fmt.Sprintf("%s.allow[%d].globs", at, i), "is empty")
+	}
+	v.limits(at+".limits", &p.Limits)
+	v.duration(at+".cache.ttl", p.Cache.TTL)
+	v.positive(at+".cache.maxEntries", p.Cache.MaxEntries)
+	v.positive(at+".cache.maxBytes", p.Cache.MaxBytes)
+}
+
+func (v *validator) limits(at string, l *Limits) {
+	v.positive(at+".image.maxBytes", l.Image.MaxBytes)
+	v.positive(at+".image.maxPixels", l.Image.MaxPixels)
+	v.check(len(l.Image.MediaTypes) > 0, at+".image.mediaTypes", "is empty")
+	v.positive(at+".request.maxDistinctImages", l.Request.MaxDistinctImages)
+	v.positive(at+".request.maxTotalImageBytes", l.Request.MaxTotalImageBytes)
+	v.positive(at+".request.maxProbedPaths", l.Request.MaxProbedPaths)
+	v.positive(at+".request.maxBodyBytes", l.Request.MaxBodyBytes)
+}
+
+func (v *validator) route(field, route string) {
+	if _, err := ParseRoute(route); err != nil {
+		v.check(false, field, "%v", err)
+	}
+}
+
+func (v *validator) positive(field string, n int64) {
+	v.check(n > 0, field, "is %d; want more than 0", n)
+}
+
+func (v *validator) duration(field, s string) {
+	d, err := time.ParseDuration(s)
+	v.check(err == nil && d > 0, field, "is %q; want a duration above 0 such as \"30s\"", s)
+}
