@@ -94,9 +94,16 @@ type Limits struct {
 
 // ImageLimits bound each image.
 type ImageLimits struct {
-	MaxBytes   int64    `json:"maxBytes"`
-	MaxPixels  int64    `json:"maxPixels"`
-	MediaTypes []string `json:"mediaTypes"`
+	MaxBytes  int64 `json:"maxBytes"`
+	MaxPixels int64 `json:"maxPixels"`
+	// MediaTypes are the accepted types. Empty means DefaultMediaTypes and what
+	// the chosen model's own limits list; a list of a policy only narrows that.
+	MediaTypes []string `json:"mediaTypes,omitempty"`
+}
+
+// DefaultMediaTypes are accepted where no policy says otherwise.
+func DefaultMediaTypes() []string {
+	return []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 }
 
 // RequestLimits bound one request.

@@ -120,7 +120,6 @@ func (v *validator) profile(at string, p *Profile) {
 func (v *validator) limits(at string, l *Limits) {
 	v.positive(at+".image.maxBytes", l.Image.MaxBytes)
 	v.positive(at+".image.maxPixels", l.Image.MaxPixels)
-	v.check(len(l.Image.MediaTypes) > 0, at+".image.mediaTypes", "is empty")
 	v.positive(at+".request.maxDistinctImages", l.Request.MaxDistinctImages)
 	v.positive(at+".request.maxTotalImageBytes", l.Request.MaxTotalImageBytes)
 	v.positive(at+".request.maxProbedPaths", l.Request.MaxProbedPaths)
