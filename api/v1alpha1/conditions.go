@@ -1,0 +1,114 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types of both kinds. Each is True when all is well.
+const (
+	// ConditionAccepted says whether the object is valid and takes part in routers.
+	//
+	// False: fix what the message names; the object is left out of every router
+	// meanwhile, and nothing else is disturbed.
+	ConditionAccepted = "Accepted"
+
+	// ConditionReady sums up the others for waiting: `kubectl wait --for=condition=Ready`.
+	// Its reason and message are those of the first condition that is not True.
+	ConditionReady = "Ready"
+)
+
+// Condition types of VisionProvider.
+const (
+	// ConditionCredentialsResolved says whether the Secret's key could be read
+	// and looks like a key. Unknown when the operator has no access to Secrets.
+	ConditionCredentialsResolved = "CredentialsResolved"
+
+	// ConditionReachable says whether the endpoints answer. Only with spec.probe.
+	ConditionReachable = "Reachable"
+)
+
+// Condition types of VisionPolicy.
+const (
+	// ConditionResolvedRefs says whether every referenced provider exists, is
+	// accepted, permits the reference, and holds the named endpoints and models.
+	ConditionResolvedRefs = "ResolvedRefs"
+
+	// ConditionProgrammed says whether the router that the API server holds
+	// carries this generation of the policy.
+	ConditionProgrammed = "Programmed"
+
+	// ConditionOverridden is True when another policy with an equal selector
+	// serves the pods in place of this one; its message names the winner.
+	ConditionOverridden = "Overridden"
+)
+
+// Reasons of Accepted.
+const (
+	// ReasonAccepted: the object is valid.
+	ReasonAccepted = "Accepted"
+	// ReasonInvalid: the object breaks a rule that the API server could not see.
+	ReasonInvalid = "Invalid"
+	// ReasonNotBaselineNamespace: namespaceSelector is set outside the operator's own namespace.
+	ReasonNotBaselineNamespace = "NotBaselineNamespace"
+)
+
+// Reasons of CredentialsResolved.
+const (
+	// ReasonResolved: the key is there and usable, or every reference resolved.
+	ReasonResolved = "Resolved"
+	// ReasonNoCredentials: the provider declares that it needs none.
+	ReasonNoCredentials = "NoCredentials"
+	// ReasonConsumerSecret: the key is in each consuming pod's namespace and is read there.
+	ReasonConsumerSecret = "ConsumerSecret"
+	// ReasonSecretNotFound: there is no Secret of that name.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonSecretKeyNotFound: the Secret has no such key.
+	ReasonSecretKeyNotFound = "SecretKeyNotFound"
+	// ReasonSecretKeyEmpty: the key's value is empty.
+	ReasonSecretKeyEmpty = "SecretKeyEmpty"
+	// ReasonSecretKeyMalformed: the value has a stray newline, white space or quotes around it.
+	ReasonSecretKeyMalformed = "SecretKeyMalformed"
+	// ReasonSecretAccessDenied: the operator may not read the Secret.
+	ReasonSecretAccessDenied = "SecretAccessDenied"
+)
+
+// Reasons of ResolvedRefs.
+const (
+	// ReasonProviderNotFound: a referenced provider does not exist.
+	ReasonProviderNotFound = "ProviderNotFound"
+	// ReasonProviderNotAccepted: a referenced provider has Accepted=False.
+	ReasonProviderNotAccepted = "ProviderNotAccepted"
+	// ReasonRefNotPermitted: a provider of another namespace does not permit the
+	// reference, or does not exist; which of the two is not told.
+	ReasonRefNotPermitted = "RefNotPermitted"
+	// ReasonNoProviders: the policy's namespace holds no provider that it could use.
+	ReasonNoProviders = "NoProviders"
+	// ReasonRouteNotFound: defaultModel or a fallback names an endpoint or model that no provider declares.
+	ReasonRouteNotFound = "RouteNotFound"
+	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left.
+	ReasonNoUsableRoute = "NoUsableRoute"
+)
+
+// Reasons of Programmed.
+const (
+	// ReasonProgrammed: the published router carries this generation.
+	ReasonProgrammed = "Programmed"
+	// ReasonPartiallyProgrammed: it does, but for fields whose behaviour this
+	// build does not have; the message names them.
+	ReasonPartiallyProgrammed = "PartiallyProgrammed"
+	// ReasonRouterTooLarge: the document would exceed 800 KiB; the previous one stays.
+	ReasonRouterTooLarge = "RouterTooLarge"
+	// ReasonConflict: a ConfigMap of the router's name exists and is not ours.
+	ReasonConflict = "Conflict"
+	// ReasonPending: the router has not been published yet.
+	ReasonPending = "Pending"
+	// ReasonNotAccepted: the policy is not accepted, so there is nothing to program.
+	ReasonNotAccepted = "NotAccepted"
+)
+
+// Reasons of Ready.
+const (
+	// ReasonReady: every other condition is True.
+	ReasonReady = "Ready"
+	// ReasonTransportNotSupported: this build's runtime does not speak the provider's transport yet.
+	ReasonTransportNotSupported = "TransportNotSupported"
+)
