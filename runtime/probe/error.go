@@ -1,0 +1,57 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package probe
+
+import "strings"
+
+// Reason says why a header was refused.
+type Reason int
+
+const (
+	// NotAnImage: no signature of an accepted format.
+	NotAnImage Reason = iota + 1
+	// Truncated: an accepted format whose content ends before the size.
+	Truncated
+	// Malformed: an accepted format whose header breaks that format's rules.
+	Malformed
+	// ZeroSize: a side of zero pixels. For JPEG this includes a height that
+	// is left to a later DNL marker, which common decoders refuse as well.
+	ZeroSize
+)
+
+// String returns the reason's stable name.
+func (r Reason) String() string {
+	switch r {
+	case NotAnImage:
+		return "NotAnImage"
+	case Truncated:
+		return "Truncated"
+	case Malformed:
+		return "Malformed"
+	case ZeroSize:
+		return "ZeroSize"
+	}
+	return "Unknown"
+}
+
+// Error is the refusal of a header. It never holds bytes of the image.
+type Error struct {
+	Reason Reason
+	// MediaType is the format whose signature was found, "" for NotAnImage.
+	MediaType string
+}
+
+// Error says what is wrong; for NotAnImage it lists what would be accepted.
+func (e *Error) Error() string {
+	const doing = "reading image header: "
+	switch e.Reason {
+	case NotAnImage:
+		return doing + "content is not a supported image (supported: " + strings.Join(MediaTypes(), ", ") + ")"
+	case Truncated:
+		return doing + e.MediaType + " ends before its size"
+	case ZeroSize:
+		return doing + e.MediaType + " has a side of zero pixels"
+	}
+	return doing + e.MediaType + " is malformed"
+}
