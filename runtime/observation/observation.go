@@ -108,6 +108,7 @@ const (
 	ReasonExplicit            Reason = "explicit_vision_model_supports_image_input"
 	ReasonExplicitUnavailable Reason = "explicit_vision_model_unavailable"
 	ReasonAuto                Reason = "auto_discovered_vision_model_supports_image_input"
+	ReasonPrimary             Reason = "current_primary_model_supports_image_input"
 	ReasonNone                Reason = "no_configured_model_supports_view_image_observation"
 
 	ReasonAdvertises           Reason = "model_advertises_image_input"
@@ -120,9 +121,11 @@ const (
 
 // Selection says which model looked and which were considered, in order.
 type Selection struct {
-	SelectedMode    Mode        `json:"selected_mode"`
-	VisionProvider  string      `json:"vision_provider,omitempty"`
-	VisionModel     string      `json:"vision_model,omitempty"`
+	SelectedMode   Mode   `json:"selected_mode"`
+	VisionProvider string `json:"vision_provider,omitempty"`
+	VisionModel    string `json:"vision_model,omitempty"`
+	// VisionModelRef is the whole route that was chosen, provider@endpoint/model.
+	VisionModelRef  string      `json:"vision_model_ref,omitempty"`
 	SelectionReason Reason      `json:"selection_reason"`
 	PrimaryProvider string      `json:"primary_provider,omitempty"`
 	PrimaryModel    string      `json:"primary_model,omitempty"`

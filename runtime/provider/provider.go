@@ -15,6 +15,12 @@ type Observer interface {
 	Observe(ctx context.Context, req Request) (Reply, error)
 }
 
+// Sizer is implemented by an Observer that can tell the exact size in bytes of
+// the HTTP body it would send, before it sends anything.
+type Sizer interface {
+	RequestBytes(req Request) int64
+}
+
 // Request is one look at one image, in no vendor's terms.
 type Request struct {
 	// Model is the name as the endpoint knows it; it may contain slashes.
