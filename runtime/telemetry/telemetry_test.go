@@ -1,0 +1,94 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+)
+
+func TestOutcomesAreSortedBecauseTheyAreSearched(t *testing.T) {
+	if !slices.IsSorted(outcomes) {
+		t.Fatalf("outcomes are not sorted: %q", outcomes)
+	}
+}
+
+func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
+	m := New(time.Unix(1700000000, 0))
+	for i, outcome := range outcomes {
+		for range i + 1 {
+			m.ViewStarted()(outcome)
+		}
+	}
+	m.ViewStarted()("never heard of")
+	m.ViewStarted() // stays in flight
+	text := write(t, m, Router{Loaded: true, LoadedAt: time.Unix(1700000100, 500e6)})
+	want := []string{
+		`vision_view_requests_total{outcome="budget_exceeded"} 1`,
+		`vision_view_requests_total{outcome="cached"} 2`,
+		`vision_view_requests_total{outcome="other"} 7`,
+		`vision_view_requests_total{outcome="vision_observation_failed"} 11`,
+		`vision_view_duration_seconds_count 67`,
+		`vision_views_in_flight 1`,
+		`vision_router_loaded 1`,
+		`vision_router_loaded_timestamp_seconds 1.7000001005e+09`,
+		`vision_router_failing 0`,
+		`process_start_time_seconds 1.7e+09`,
+	}
+	for _, line := range want {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %q in:\n%s", line, text)
+		}
+	}
+}
+
+func TestEveryKindOfFaultHasAnOutcome(t *testing.T) {
+	for _, kind := range []fault.Kind{
+		fault.InvalidToolInput, fault.PolicyDenied, fault.BudgetExceeded, fault.ImageReadFailed,
+		fault.VisionAdapterUnavailable, fault.QuotaExceeded, fault.VisionObservationFailed, fault.RouterUnavailable,
+	} {
+		if !slices.Contains(outcomes, string(kind)) {
+			t.Errorf("%s is not counted by name", kind)
+		}
+	}
+}
+
+func TestEveryLineIsWellFormedAndEveryMetricIsExplained(t *testing.T) {
+	sample := regexp.MustCompile(`^([a-z_]+)(\{[a-z]+="[a-z_]+"\})? [0-9.e+-]+$`)
+	explained := map[string]bool{}
+	for line := range strings.Lines(write(t, New(time.Now()), Router{})) {
+		line = strings.TrimSuffix(line, "\n")
+		if name, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			explained[strings.Fields(name)[0]] = true
+			continue
+		}
+		if strings.HasPrefix(line, "# HELP ") {
+			continue
+		}
+		match := sample.FindStringSubmatch(line)
+		if match == nil {
+			t.Errorf("malformed line %q", line)
+			continue
+		}
+		base := strings.TrimSuffix(strings.TrimSuffix(match[1], "_sum"), "_count")
+		if !explained[match[1]] && !explained[base] {
+			t.Errorf("%q comes without a TYPE", line)
+		}
+	}
+}
+
+func write(t *testing.T, m *Metrics, router Router) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := m.Write(&out, router); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
