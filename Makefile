@@ -1,0 +1,83 @@
+# Copyright The Vision Operator Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# Where the targets look, and how long they may take.
+PKG      ?= ./...
+RUN      ?= .
+BENCH    ?= .
+FUZZTIME ?= 20s
+TIMEOUT  ?= 15m
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BINARIES := vision-operator vision-runtime vision-ocr kubectl-vision
+TOOL     := hack/tools/run
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## "; print "make TARGET, where TARGET is one of:" } \
+	  /^##@/ { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##@ Write code
+
+.PHONY: generate
+generate: ## Generate the Go code of the API types (deep copies)
+	$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt paths=./api/...
+
+.PHONY: manifests
+manifests: ## Generate CRDs, the chart's copy of them, and RBAC and webhooks where markers ask for them
+	hack/manifests
+
+.PHONY: docs
+docs: ## Generate docs/reference/api.md from the API types
+	@mkdir -p docs/reference
+	$(TOOL) crd-ref-docs --source-path=api --config=hack/apidocs/config.yaml --renderer=markdown --output-path=docs/reference/api.md --log-level=WARN
+
+.PHONY: fmt
+fmt: ## Format the Go code
+	gofmt -w $$(git ls-files -co --exclude-standard -- '*.go')
+
+.PHONY: lint
+lint: ## Run golangci-lint (.golangci.yml)
+	$(TOOL) golangci-lint run $(PKG)
+
+##@ Check
+
+.PHONY: test
+test: controlplane ## Run the tests on a real API server (PKG=./runtime/... RUN=TestName to narrow)
+	@hack/deps
+	go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) | go run ./hack/testsummary
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH=Probe to narrow)
+	@hack/deps
+	packages=$$(git grep --untracked -lE '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,'); \
+	  go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) $$packages
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME=20s
+	@hack/deps
+	hack/fuzz $(FUZZTIME)
+
+.PHONY: verify
+verify: ## Regenerate everything and fail when a file was stale; check format, modules, kustomize and Helm
+	@hack/verify
+
+##@ Build and run
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
+
+.PHONY: controlplane
+controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache, once
+	@hack/controlplane/assets
+
+.PHONY: demo
+demo: ## Show the whole path on a real API server (KEEP=1 leaves it running)
+	KEEP=$(KEEP) go run ./hack/demo
