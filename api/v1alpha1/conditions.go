@@ -105,6 +105,12 @@ const (
 	ReasonNotAccepted = "NotAccepted"
 )
 
+// Reasons of Overridden.
+const (
+	// ReasonEqualSelector: an older policy, or one before it by name, selects the same pods.
+	ReasonEqualSelector = "EqualSelector"
+)
+
 // Reasons of Ready.
 const (
 	// ReasonReady: every other condition is True.
