@@ -1,0 +1,89 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+)
+
+// Secret is a credential. However it is printed, it prints as redacted.
+type Secret struct{ value string }
+
+const redacted = "[redacted]"
+
+// NewSecret holds value as a Secret.
+func NewSecret(value string) Secret { return Secret{value: value} }
+
+// String hides the value.
+func (Secret) String() string { return redacted }
+
+// GoString hides the value from %#v.
+func (Secret) GoString() string { return redacted }
+
+// Format hides the value from every verb.
+func (Secret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
+
+// MarshalText hides the value from JSON, YAML and structured logs.
+func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// Reveal returns the value, for the one place that puts it on the wire.
+func (s Secret) Reveal() string { return s.value }
+
+// Source yields the credential for one call. Its errors are *fault.Fault.
+type Source func() (Secret, error)
+
+// maxKeyBytes bounds a key file: 64 KiB is far above any vendor's key or token.
+const maxKeyBytes = 64 << 10
+
+// KeyFile is a Source that reads a file at every call, so that a rotated key is
+// used at once. One trailing newline is dropped. A file that is missing,
+// empty, or not one line of printable ASCII is a fault of kind
+// vision_adapter_unavailable; name, such as "team/openai", stands for the
+// provider in its message.
+func KeyFile(path, name string) Source {
+	return func() (Secret, error) {
+		data, err := readBounded(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialNotMounted",
+				"the key of provider %s is not mounted in this pod", name).
+				Hint("Check the provider's Secret; a provider added after the pod started needs a new pod.")
+		case err != nil:
+			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialUnreadable",
+				"the key of provider %s cannot be read", name).Because(err)
+		}
+		data = bytes.TrimSuffix(data, []byte("\n"))
+		data = bytes.TrimSuffix(data, []byte("\r"))
+		switch {
+		case len(data) == 0:
+			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialEmpty",
+				"the key of provider %s is empty", name).Hint("Put the key into the provider's Secret.")
+		case len(data) > maxKeyBytes:
+			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
+				"the key of provider %s is over %d bytes", name, maxKeyBytes)
+		case bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
+				"the key of provider %s holds white space, a line break or a character outside ASCII", name).
+				Hint("Write the Secret again without quotes, spaces or line breaks.")
+		}
+		return Secret{value: string(data)}, nil
+	}
+}
+
+// readBounded reads at most one byte more than a key may have.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read from
+	return io.ReadAll(io.LimitReader(f, maxKeyBytes+2))
+}

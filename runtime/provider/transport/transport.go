@@ -1,0 +1,116 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package transport makes the HTTP client of one endpoint out of small
+// http.RoundTripper decorators: deadline, user agent and extra headers,
+// credential, response limit, redacted errors, over a dialer that refuses
+// link-local and metadata addresses after resolution. It knows no wire
+// protocol and retries nothing.
+package transport
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// Bounds of a connection.
+const (
+	// MaxResponseBytes is the most that is read of a reply, after decompression:
+	// 8 MiB, far above any observation.
+	MaxResponseBytes = 8 << 20
+	maxHeaderBytes   = 64 << 10
+	dialTimeout      = 10 * time.Second
+	tlsTimeout       = 10 * time.Second
+	idleTimeout      = 90 * time.Second
+	maxIdle          = 4
+	maxSameHostHops  = 3
+)
+
+// Options describe one endpoint's client.
+type Options struct {
+	Endpoint router.Endpoint
+	// Version becomes the user agent "vision-operator/<version>".
+	Version string
+	// Auth puts the credential on each request; nil for providers without one.
+	Auth *Auth
+}
+
+// Auth says how a credential travels.
+type Auth struct {
+	// Header is "Authorization" or a vendor's own; Scheme is put before the key, such as "Bearer ".
+	Header string
+	Scheme string
+	Source Source
+}
+
+// New returns the client of an endpoint. Proxies come from the environment
+// (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). A reply that redirects to another
+// origin, or with another method, is returned as it is.
+func New(o Options) (*http.Client, error) {
+	timeout, err := time.ParseDuration(o.Endpoint.Timeout)
+	if err != nil {
+		return nil, fmt.Errorf("reading timeout of endpoint %s: %w", o.Endpoint.Name, err)
+	}
+	base, err := baseTransport(o.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	var rt http.RoundTripper = base
+	rt = limitResponse(rt, MaxResponseBytes)
+	if o.Auth != nil {
+		rt = authorize(rt, *o.Auth)
+	}
+	rt = setHeaders(rt, "vision-operator/"+o.Version, o.Endpoint.Headers)
+	rt = guardHost(rt)
+	rt = deadline(rt, timeout)
+	rt = redact(rt)
+	return &http.Client{Transport: rt, CheckRedirect: sameOrigin}, nil
+}
+
+// baseTransport is the one place where bytes leave the process.
+func baseTransport(ep router.Endpoint) (*http.Transport, error) {
+	conf := &tls.Config{MinVersion: tls.VersionTLS12}
+	if ep.CABundle != "" {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM([]byte(ep.CABundle)) {
+			return nil, fmt.Errorf("reading CA bundle of endpoint %s: %w", ep.Name, ErrNoCertificate)
+		}
+		conf.RootCAs = pool
+	}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            Dialer().DialContext,
+		TLSClientConfig:        conf,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    tlsTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdle,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+	}, nil
+}
+
+// ErrNoCertificate means that a CA bundle holds no certificate.
+var ErrNoCertificate = errors.New("the PEM holds no certificate")
+
+// sameOrigin lets a request follow a redirect within its own origin and
+// method, and returns every other redirect as the reply: a key never travels
+// to a host that the router does not name.
+func sameOrigin(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	if len(via) > maxSameHostHops || req.Method != first.Method || !originEqual(req.URL, first.URL) {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+func originEqual(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && a.Host == b.Host && a.User == nil
+}

@@ -1,0 +1,60 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package selection
+
+import (
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+func perCallDenied(model string) *fault.Fault {
+	return fault.New(fault.PolicyDenied, "PerCallModelDenied", "the policy lets no call choose a model").
+		With("field", "model").With("model", clip(model)).Hint("Call again without model.")
+}
+
+func badRoute(err error) *fault.Fault {
+	return fault.New(fault.InvalidToolInput, "InvalidRoute", "model is not a route: want provider@endpoint/model or provider/model").
+		With("field", "model").Hint("Call again without model, or with a route that the policy allows.").Because(err)
+}
+
+func notAllowed(route router.Route, perCall bool) *fault.Fault {
+	f := fault.New(fault.PolicyDenied, "ModelNotAllowed", "the policy does not allow the model %s", route).With("model", route.String())
+	if perCall {
+		return f.With("field", "model").Hint("Call again without model, or with one that the policy allows.")
+	}
+	return f.Hint("Ask the platform team: the policy's default model is not among its allowed models.")
+}
+
+// unavailableWhy gives, for each candidate's reason, the fault's reason and the words.
+var unavailableWhy = map[observation.Reason]struct{ reason, words string }{
+	observation.ReasonUnknownRoute:         {"RouteNotInRouter", "is not in the router"},
+	observation.ReasonLacksImageInput:      {"ModelLacksImageInput", "takes no images"},
+	observation.ReasonTransportUnsupported: {"TransportUnsupported", "speaks a protocol that this runtime does not speak yet"},
+	observation.ReasonCredentialNotMounted: {"CredentialNotMounted", "has a provider whose key is not mounted in this pod"},
+}
+
+func namedUnavailable(route router.Route, reason observation.Reason) *fault.Fault {
+	why := unavailableWhy[reason]
+	return fault.New(fault.VisionAdapterUnavailable, why.reason, "the model %s %s; no other is used in its place", route, why.words).
+		With("model", route.String()).Hint("Name another model, or ask the platform team to make this one usable.")
+}
+
+func noCandidate() *fault.Fault {
+	return fault.New(fault.VisionAdapterUnavailable, "NoCandidate", "no model of the policy can look at images").
+		Hint("Ask the platform team for a provider with a model that takes images.")
+}
+
+// unavailable adds what was examined to a fault.
+func (c *chooser) unavailable(f *fault.Fault) *fault.Fault {
+	s := &c.selection
+	f.With("selected_mode", s.SelectedMode).With("selection_reason", s.SelectionReason).With("candidates", s.Candidates)
+	if s.PrimaryModel != "" {
+		f.With("primary_provider", s.PrimaryProvider).With("primary_model", s.PrimaryModel)
+	}
+	return f
+}
+
+// clip bounds a caller's text in details, in bytes.
+func clip(s string) string { return s[:min(len(s), 253)] }
