@@ -5,35 +5,20 @@ package probe
 
 import "strings"
 
-// Reason says why a header was refused.
-type Reason int
+// Reason says why a header was refused: a stable CamelCase word.
+type Reason string
 
 const (
 	// NotAnImage: no signature of an accepted format.
-	NotAnImage Reason = iota + 1
+	NotAnImage Reason = "NotAnImage"
 	// Truncated: an accepted format whose content ends before the size.
-	Truncated
+	Truncated Reason = "Truncated"
 	// Malformed: an accepted format whose header breaks that format's rules.
-	Malformed
+	Malformed Reason = "Malformed"
 	// ZeroSize: a side of zero pixels. For JPEG this includes a height that
 	// is left to a later DNL marker, which common decoders refuse as well.
-	ZeroSize
+	ZeroSize Reason = "ZeroSize"
 )
-
-// String returns the reason's stable name.
-func (r Reason) String() string {
-	switch r {
-	case NotAnImage:
-		return "NotAnImage"
-	case Truncated:
-		return "Truncated"
-	case Malformed:
-		return "Malformed"
-	case ZeroSize:
-		return "ZeroSize"
-	}
-	return "Unknown"
-}
 
 // Error is the refusal of a header. It never holds bytes of the image.
 type Error struct {

@@ -45,7 +45,7 @@ func TestJPEGHeader(t *testing.T) {
 		if code == 0xc4 || code == 0xc8 || code == 0xcc {
 			continue
 		}
-		check(t, jpegOf(sof(code, 31, 17)), Facts{JPEG, 31, 17}, 0)
+		check(t, jpegOf(sof(code, 31, 17)), Facts{JPEG, 31, 17}, "")
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { check(t, tc.in, tc.want, tc.reason) })
@@ -60,7 +60,7 @@ func bigICC(n int) []byte {
 
 func TestJPEGWhoseFrameLiesPastTheHeaderHasUnknownSize(t *testing.T) {
 	for n := 1; n <= 4; n++ {
-		check(t, bigICC(n), Facts{MediaType: JPEG}, 0)
+		check(t, bigICC(n), Facts{MediaType: JPEG}, "")
 	}
 	if facts, _ := Header(bigICC(2)); facts.SizeKnown() || facts.Pixels() != 0 {
 		t.Errorf("an unknown size says %d pixels", facts.Pixels())
@@ -77,7 +77,7 @@ func TestJPEGAtTheEdgeOfTheHeader(t *testing.T) {
 		{MaxHeader - 14, Facts{MediaType: JPEG}},
 		{MaxHeader - 8, Facts{MediaType: JPEG}},
 	} {
-		check(t, jpegOf(segment(0xe2, make([]byte, tc.pad)), sof(0xc0, 40, 30)), tc.want, 0)
+		check(t, jpegOf(segment(0xe2, make([]byte, tc.pad)), sof(0xc0, 40, 30)), tc.want, "")
 	}
 }
 

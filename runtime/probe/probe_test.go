@@ -24,7 +24,7 @@ func TestHeader(t *testing.T) {
 	tests := map[string]struct {
 		in     []byte
 		want   Facts
-		reason Reason // 0 = no error
+		reason Reason // "" = no error
 	}{
 		"a PNG tells its size":                              {in: pngOf(640, 480), want: Facts{PNG, 640, 480}},
 		"a PNG needs no more than 24 bytes":                 {in: pngOf(640, 480)[:24], want: Facts{PNG, 640, 480}},
@@ -97,9 +97,9 @@ func reasonOf(err error) Reason {
 		return refusal.Reason
 	}
 	if err != nil {
-		return -1
+		return "foreign"
 	}
-	return 0
+	return ""
 }
 
 func TestErrorsSayWhatIsWrongAndWhatIsSupported(t *testing.T) {
@@ -112,10 +112,10 @@ func TestErrorsSayWhatIsWrongAndWhatIsSupported(t *testing.T) {
 	seen := map[string]bool{}
 	for _, reason := range []Reason{NotAnImage, Truncated, Malformed, ZeroSize} {
 		text := (&Error{Reason: reason, MediaType: PNG}).Error()
-		if seen[text] || seen[reason.String()] {
+		if seen[text] {
 			t.Errorf("reason %v repeats the text of another: %q", reason, text)
 		}
-		seen[text], seen[reason.String()] = true, true
+		seen[text] = true
 	}
 }
 
@@ -152,7 +152,7 @@ func TestReaderAcceptsOneByteAtATime(t *testing.T) {
 func TestReaderReturnsTheReadersOwnFailure(t *testing.T) {
 	broken := errors.New("disk on fire")
 	_, err := Reader(io.MultiReader(bytes.NewReader(pngOf(5, 6)), iotest.ErrReader(broken)))
-	if !errors.Is(err, broken) || reasonOf(err) != -1 {
+	if !errors.Is(err, broken) || reasonOf(err) != "foreign" {
 		t.Errorf("error = %v, want the reader's own", err)
 	}
 }
