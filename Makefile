@@ -79,5 +79,6 @@ controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache,
 	@hack/controlplane/assets
 
 .PHONY: demo
-demo: ## Show the whole path on a real API server (KEEP=1 leaves it running)
-	KEEP=$(KEEP) go run ./hack/demo
+demo: controlplane ## Show the whole path on a real API server (KEEP=1 leaves it running)
+	@hack/deps
+	go run ./hack/demo $(if $(KEEP),-keep)
