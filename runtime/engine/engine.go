@@ -1,0 +1,99 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine answers one ViewImage request in five steps on one immutable
+// snapshot of the router document: open and probe the file, hold it against
+// the policy's limits, choose a model, look through the cache, build the
+// result. It holds no rule of its own that another package could hold, and it
+// needs no Kubernetes: any Go program can use it.
+package engine
+
+import (
+	"context"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/provider"
+	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/selection"
+)
+
+// View looks at one image. The error is nil or a *fault.Fault. Beside an error
+// the Result is not nil when the image could be read: its VisualReference is
+// set, and its VisionSelection when a model had been looked for. Everything
+// that can be refused is refused before any network call.
+func (e *Engine) View(ctx context.Context, req Request) (*observation.Result, error) {
+	result, bad := e.view(ctx, req)
+	if bad != nil {
+		return result, bad
+	}
+	return result, nil
+}
+
+func (e *Engine) view(ctx context.Context, req Request) (*observation.Result, *fault.Fault) {
+	req, bad := checkRequest(req)
+	if bad != nil {
+		return nil, bad
+	}
+	snap := e.snapshot.Load()
+	if snap == nil {
+		return nil, noRouter()
+	}
+	profile, bad := snap.granted(e.options.Profile)
+	if bad != nil {
+		return nil, bad
+	}
+	l := &look{engine: e, snapshot: snap, profile: profile, request: req}
+	if l.picture, bad = open(e.options.Workspaces, req.Path, &profile.Limits); bad != nil {
+		return nil, bad
+	}
+	result := &observation.Result{VisualReference: l.picture.reference}
+	bad = l.choose()
+	result.VisionSelection = l.selected
+	if bad != nil {
+		return result, bad
+	}
+	result.Observation, result.Cached, bad = l.observe(ctx)
+	return result, bad
+}
+
+// look is one request on its way; each step fills in what the next one needs.
+type look struct {
+	engine   *Engine
+	snapshot *snapshot
+	profile  *router.Profile
+	request  Request
+
+	picture  *picture
+	selected *observation.Selection
+	choice   *selection.Choice
+	client   *client
+	question provider.Request
+}
+
+// choose selects the model, and holds the question against its limits.
+func (l *look) choose() *fault.Fault {
+	choice, selected, err := selection.Select(selection.Input{
+		Document: l.snapshot.doc, Profile: l.profile, Model: l.request.Model, Primary: l.request.PrimaryModel,
+		Transports: spoken, Unmounted: l.snapshot.unmounted(),
+	})
+	l.selected = selected
+	if err != nil {
+		return fault.As(err)
+	}
+	l.choice = choice
+	l.client = l.snapshot.client(clientID(choice.Provider, choice.Endpoint))
+	if l.client.err != nil {
+		return l.withSelection(fault.New(fault.VisionAdapterUnavailable, "EndpointInvalid", "the endpoint of %s is not usable", choice.Route).
+			Hint("Ask the platform team to check the endpoint's caBundle.").Because(l.client.err))
+	}
+	l.question = ask(choice, l.picture, l.request.Prompt)
+	return checkModel(choice, l.picture, l.client.observer, l.question)
+}
+
+func noRouter() *fault.Fault {
+	f := fault.New(fault.RouterUnavailable, "NoRouter", "no router document has been read yet").
+		Hint("Wait until the runtime has its router document, then call again.")
+	f.Retryable = true
+	return f
+}
