@@ -1,0 +1,262 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// Decide judges a pod by the checks, in order: the first that objects ends the
+// chain. What it then means depends on the check and on the policy's
+// admission.mode (Enforce refuses the pod, Warn lets it be with a warning, Off
+// lets it be silently).
+func Decide(in Input) Plan {
+	d := &decision{Input: in, mode: v1alpha1.AdmissionWarn}
+	for _, check := range checks {
+		if outcome := check(d); outcome.note != nil {
+			return d.end(outcome)
+		}
+	}
+	return d.plan()
+}
+
+// checks are the chain. Those before findPolicy are silent or speak for every
+// policy; those after it obey the policy's admission.mode.
+var checks = []func(*decision) outcome{
+	checkOptIn,
+	checkMirrorPod,
+	findPolicy,
+	findProfile,
+	checkWindows,
+	checkHostNetwork,
+	checkNames,
+	checkPorts,
+	chooseWorkspaces,
+	checkRoutes,
+}
+
+// decision is what the chain gathers on its way.
+type decision struct {
+	Input
+	mode    v1alpha1.AdmissionMode
+	profile *router.Profile
+	shape   compile.PodProfile
+	work    workspaces
+	notes   []Note
+}
+
+// outcome is what a check says: nothing, or why the chain ends.
+type outcome struct {
+	note   *Note
+	silent bool
+}
+
+func pass() outcome { return outcome{} }
+
+func stop(reason Reason, message string, args ...any) outcome {
+	return outcome{note: &Note{Reason: reason, Message: fmt.Sprintf(message, args...)}}
+}
+
+func silently(reason Reason) outcome { return outcome{note: &Note{Reason: reason}, silent: true} }
+
+// end turns an objection into a plan that leaves the pod as it is.
+func (d *decision) end(o outcome) Plan {
+	switch {
+	case o.silent || d.mode == v1alpha1.AdmissionOff:
+		return Plan{}
+	case d.mode == v1alpha1.AdmissionEnforce:
+		return Plan{Deny: o.note}
+	}
+	o.note.Message += "; the pod has no vision runtime"
+	return Plan{Notes: append(d.notes, *o.note)}
+}
+
+func (d *decision) tell(reason Reason, message string, args ...any) {
+	d.notes = append(d.notes, Note{Reason: reason, Message: fmt.Sprintf(message, args...)})
+}
+
+// plan builds the container once nothing objects.
+func (d *decision) plan() Plan {
+	plan := Plan{
+		Inject:      true,
+		Profile:     d.profile.ID,
+		Container:   d.container(),
+		Volumes:     d.volumes(),
+		PullSecrets: d.Settings.PullSecrets,
+		Env:         agentEnv(d.shape.MCP),
+	}
+	plan.Hash = hash(&plan)
+	if d.mode != v1alpha1.AdmissionOff {
+		plan.Notes = d.notes
+	}
+	return plan
+}
+
+func checkOptIn(d *decision) outcome {
+	if label, ok := d.Pod.Labels[v1alpha1.InjectLabel]; ok {
+		if label == v1alpha1.InjectEnabled {
+			return pass()
+		}
+		return silently(ReasonOptedOut)
+	}
+	if d.NamespaceLabels[v1alpha1.InjectLabel] == v1alpha1.InjectEnabled {
+		return pass()
+	}
+	return silently(ReasonNotOptedIn)
+}
+
+func checkMirrorPod(d *decision) outcome {
+	if _, ok := d.Pod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
+		return silently(ReasonMirrorPod)
+	}
+	return pass()
+}
+
+// findPolicy finds the policy that serves the pod, or the baseline where no
+// policy does, and learns its admission.mode.
+func findPolicy(d *decision) outcome {
+	name, verdict := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
+	if verdict.OK {
+		d.mode = declaredMode(d.Policies, name)
+		policy := d.Compiled.Policies[name]
+		if policy.Profile == "" {
+			return stop(ReasonPolicyNotAccepted, "VisionPolicy %q, which serves the pod, is not accepted: %s", name, policy.Accepted.Message)
+		}
+		d.profile = findProfileByID(d.Compiled.Document, policy.Profile)
+		return pass()
+	}
+	if verdict.Reason == compile.ServingNone {
+		if d.profile = firstBaseline(d.Compiled.Document); d.profile != nil {
+			return pass()
+		}
+	}
+	return stop(Reason(verdict.Reason), "%s", verdict.Message)
+}
+
+// declaredMode is the admission.mode that a policy itself declares: it counts
+// also when the policy is not accepted and no profile carries it.
+func declaredMode(policies []v1alpha1.VisionPolicy, name string) v1alpha1.AdmissionMode {
+	for i := range policies {
+		if a := policies[i].Spec.Admission; policies[i].Name == name && a != nil && a.Mode != nil {
+			return *a.Mode
+		}
+	}
+	return v1alpha1.AdmissionWarn
+}
+
+// findProfile takes the profile's pod-shaping part.
+func findProfile(d *decision) outcome {
+	if d.profile == nil {
+		return stop(ReasonPolicyNotAccepted, "the policy that serves the pod is in no router document")
+	}
+	d.shape = d.Compiled.Pods[d.profile.ID]
+	if d.shape.Admission != "" {
+		d.mode = d.shape.Admission
+	}
+	return pass()
+}
+
+func findProfileByID(doc *router.Document, id string) *router.Profile {
+	if doc == nil {
+		return nil
+	}
+	for i := range doc.Profiles {
+		if doc.Profiles[i].ID == id {
+			return &doc.Profiles[i]
+		}
+	}
+	return nil
+}
+
+func firstBaseline(doc *router.Document) *router.Profile {
+	if doc == nil {
+		return nil
+	}
+	for i := range doc.Profiles {
+		if strings.HasPrefix(doc.Profiles[i].ID, "baseline/") {
+			return &doc.Profiles[i]
+		}
+	}
+	return nil
+}
+
+func checkWindows(d *decision) outcome {
+	spec := &d.Pod.Spec
+	if spec.OS != nil && spec.OS.Name == corev1.Windows || spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) {
+		return stop(ReasonWindows, "the runtime is a Linux container and the pod asks for Windows")
+	}
+	return pass()
+}
+
+func checkHostNetwork(d *decision) outcome {
+	if d.Pod.Spec.HostNetwork {
+		return stop(ReasonHostNetwork, "with hostNetwork the runtime's loopback would be the node's")
+	}
+	return pass()
+}
+
+// checkNames refuses to take a name that is the user's. A pod that carries our
+// annotation was injected before: there the init container and the volumes are ours.
+func checkNames(d *decision) outcome {
+	_, injected := injectionOf(d.Pod)
+	named := func(c corev1.Container) bool { return c.Name == ContainerName }
+	if slices.ContainsFunc(d.Pod.Spec.Containers, named) || !injected && slices.ContainsFunc(d.Pod.Spec.InitContainers, named) {
+		return stop(ReasonNameCollision, "the pod has a container of its own called %q", ContainerName)
+	}
+	for i := range d.Pod.Spec.Volumes {
+		if v := &d.Pod.Spec.Volumes[i]; !injected && isOurVolume(v.Name) {
+			return stop(ReasonNameCollision, "the pod has a volume of its own called %q", v.Name)
+		}
+	}
+	return pass()
+}
+
+func checkPorts(d *decision) outcome {
+	for _, list := range [][]corev1.Container{d.Pod.Spec.InitContainers, d.Pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == ContainerName {
+				continue
+			}
+			for _, p := range list[i].Ports {
+				if p.Protocol != corev1.ProtocolUDP && p.Protocol != corev1.ProtocolSCTP && (p.ContainerPort == Port || p.ContainerPort == HealthPort) {
+					return stop(ReasonPortCollision, "container %q declares port %d, which the runtime needs", list[i].Name, p.ContainerPort)
+				}
+			}
+		}
+	}
+	return pass()
+}
+
+// checkRoutes tells of a profile that no model can serve. The runtime could
+// still stand there and wait for one, so only Enforce refuses.
+func checkRoutes(d *decision) outcome {
+	name, isPolicy := strings.CutPrefix(d.profile.ID, "policy/")
+	if !isPolicy {
+		return pass()
+	}
+	verdict := d.Compiled.Policies[name]
+	reason, message := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message
+	if verdict.DefaultRoute != "" {
+		if !verdict.ResolvedRefs.OK {
+			d.tell(reason, "VisionPolicy %q: %s", name, message)
+		}
+		return pass()
+	}
+	if verdict.ResolvedRefs.OK || reason == "" {
+		reason, message = ReasonNoUsableRoute, "no model may and can serve it"
+	}
+	if d.mode == v1alpha1.AdmissionEnforce {
+		return stop(reason, "VisionPolicy %q cannot serve the pod: %s", name, message)
+	}
+	d.tell(reason, "VisionPolicy %q cannot look at images yet: %s", name, message)
+	return pass()
+}

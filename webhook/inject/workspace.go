@@ -1,0 +1,252 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inject
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+)
+
+// workspaces is where the runtime may read images.
+type workspaces struct {
+	// agent is the first container that mounts a workspace; nil when none does.
+	agent *corev1.Container
+	// directories are what the runtime is told, clean and sorted.
+	directories []string
+	// mounts make them readable in the runtime's container.
+	mounts []corev1.VolumeMount
+	// env are the agent's variables that the mounts' subPathExpr refer to.
+	env []corev1.EnvVar
+}
+
+// reserved are the places that no workspace may hold, lie in, or be: the kernel's
+// file systems, the service account, and what the runtime's own container needs.
+var reserved = []string{
+	"/proc", "/sys", "/dev", "/etc", "/run", "/var/run", "/bin", "/usr/bin",
+	Command, cacheDirectory, routerDirectory, secretsDirectory,
+}
+
+// isReserved reports whether a clean absolute directory holds, lies in, or is a
+// reserved place. The root holds all of them.
+func isReserved(dir string) bool {
+	return slices.ContainsFunc(reserved, func(r string) bool { return within(dir, r) || within(r, dir) })
+}
+
+// within reports whether the clean absolute path p is dir or lies below it.
+func within(p, dir string) bool {
+	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
+}
+
+// chooseWorkspaces finds the directories, the container whose they are, and the
+// mounts behind them.
+func chooseWorkspaces(d *decision) outcome {
+	allowed := d.listedWorkspaces()
+	narrowed, narrow := d.annotatedWorkspaces()
+	containers := d.Pod.Spec.Containers
+	for i := range containers {
+		d.work = d.workspacesOf(&containers[i], allowed, narrowed, narrow)
+		if d.work.agent != nil {
+			break
+		}
+	}
+	if narrow {
+		for _, dir := range narrowed {
+			if !slices.ContainsFunc(d.work.directories, func(w string) bool { return within(w, dir) }) {
+				d.tell(ReasonWorkspaceNotAllowed, "annotation %s: %s is outside the workspaces that the policy and the agent's volumes leave", v1alpha1.WorkspacesAnnotation, dir)
+			}
+		}
+	}
+	if d.work.agent == nil {
+		d.tell(ReasonNoWorkspace, "no container mounts a workspace (a writable emptyDir or PersistentVolumeClaim%s); images reach the runtime by upload only", listedHint(allowed))
+		return pass()
+	}
+	return d.checkConflicts()
+}
+
+func listedHint(allowed []string) string {
+	if len(allowed) == 0 {
+		return ""
+	}
+	return " at " + strings.Join(allowed, ", ")
+}
+
+// listedWorkspaces are the policy's directories; empty when it lists none.
+func (d *decision) listedWorkspaces() []string {
+	var dirs []string
+	for _, dir := range d.shape.Workspaces {
+		switch dir = path.Clean(dir); {
+		case !path.IsAbs(dir) || isReserved(dir):
+			d.tell(ReasonWorkspaceRefused, "%s, which the policy lists, cannot be a workspace", dir)
+		default:
+			dirs = append(dirs, dir)
+		}
+	}
+	return outermost(dirs)
+}
+
+// annotatedWorkspaces are the directories of the pod's annotation, and whether
+// it has one. An annotation without a directory leaves no workspace.
+func (d *decision) annotatedWorkspaces() ([]string, bool) {
+	value, ok := d.Pod.Annotations[v1alpha1.WorkspacesAnnotation]
+	if !ok {
+		return nil, false
+	}
+	var dirs []string
+	for item := range strings.SplitSeq(value, ",") {
+		if item = strings.TrimSpace(item); item == "" {
+			continue
+		}
+		switch dir := path.Clean(item); {
+		case !path.IsAbs(dir) || isReserved(dir):
+			d.tell(ReasonWorkspaceRefused, "annotation %s: %s cannot be a workspace", v1alpha1.WorkspacesAnnotation, dir)
+		default:
+			dirs = append(dirs, dir)
+		}
+	}
+	return outermost(dirs), true
+}
+
+// outermost sorts directories and drops those that lie in another.
+func outermost(dirs []string) []string {
+	slices.Sort(dirs)
+	var out []string
+	for _, dir := range dirs {
+		if !slices.ContainsFunc(out, func(o string) bool { return within(dir, o) }) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// workspacesOf are the workspaces that one container mounts. Its agent is nil
+// when there are none.
+func (d *decision) workspacesOf(c *corev1.Container, allowed, narrowed []string, narrow bool) workspaces {
+	own := d.usableMounts(c, len(d.shape.Workspaces) > 0)
+	dirs := mountPaths(own)
+	if len(d.shape.Workspaces) > 0 {
+		dirs = intersect(dirs, allowed)
+	}
+	if narrow {
+		dirs = intersect(dirs, narrowed)
+	}
+	// A directory behind a mount that is no workspace (a Secret below an
+	// emptyDir) is not readable here: the mount in between is not copied.
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !slices.Contains(mountPaths(own), coveringMount(c, dir)) })
+	w := workspaces{directories: outermost(dirs)}
+	for _, m := range own {
+		if !slices.ContainsFunc(w.directories, func(dir string) bool { return within(m.MountPath, dir) || within(dir, m.MountPath) }) {
+			continue
+		}
+		env, ok := envFor(c, m.SubPathExpr)
+		if !ok {
+			d.tell(ReasonWorkspaceRefused, "%s: its subPathExpr %q refers to a variable that container %q does not list in env", m.MountPath, m.SubPathExpr, c.Name)
+			w.directories = slices.DeleteFunc(w.directories, func(dir string) bool { return within(dir, m.MountPath) })
+			continue
+		}
+		w.env = mergeEnv(w.env, env)
+		m.ReadOnly = true
+		w.mounts = append(w.mounts, m)
+	}
+	if len(w.directories) == 0 {
+		return workspaces{}
+	}
+	w.agent = c
+	return w
+}
+
+// usableMounts are copies of a container's mounts that may hold workspaces, with
+// clean paths, sorted by path: emptyDirs and PersistentVolumeClaims. Read-only
+// ones count only where the policy lists directories.
+func (d *decision) usableMounts(c *corev1.Container, listed bool) []corev1.VolumeMount {
+	var out []corev1.VolumeMount
+	for _, m := range c.VolumeMounts {
+		dir := path.Clean(m.MountPath)
+		if !path.IsAbs(dir) || isReserved(dir) || !d.holdsWorkspaces(m.Name, listed) || m.ReadOnly && !listed {
+			continue
+		}
+		out = append(out, corev1.VolumeMount{Name: m.Name, MountPath: dir, SubPath: m.SubPath, SubPathExpr: m.SubPathExpr})
+	}
+	slices.SortFunc(out, func(a, b corev1.VolumeMount) int { return strings.Compare(a.MountPath, b.MountPath) })
+	return slices.CompactFunc(out, func(a, b corev1.VolumeMount) bool { return a.MountPath == b.MountPath })
+}
+
+// holdsWorkspaces reports whether a volume of the pod is of a kind that may.
+func (d *decision) holdsWorkspaces(name string, listed bool) bool {
+	if isOurVolume(name) {
+		return false
+	}
+	for i := range d.Pod.Spec.Volumes {
+		v := &d.Pod.Spec.Volumes[i]
+		if v.Name != name {
+			continue
+		}
+		if claim := v.PersistentVolumeClaim; claim != nil {
+			return listed || !claim.ReadOnly
+		}
+		return v.EmptyDir != nil || v.Ephemeral != nil
+	}
+	return false
+}
+
+func mountPaths(mounts []corev1.VolumeMount) []string {
+	out := make([]string, len(mounts))
+	for i := range mounts {
+		out[i] = mounts[i].MountPath
+	}
+	return out
+}
+
+// intersect are the directories that lie in one of each list.
+func intersect(a, b []string) []string {
+	var out []string
+	for _, x := range a {
+		for _, y := range b {
+			switch {
+			case within(x, y):
+				out = append(out, x)
+			case within(y, x):
+				out = append(out, y)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// coveringMount is the clean path of the container's deepest mount at or above a
+// directory; empty when there is none.
+func coveringMount(c *corev1.Container, dir string) string {
+	best := ""
+	for _, m := range c.VolumeMounts {
+		if p := path.Clean(m.MountPath); within(dir, p) && len(p) > len(best) {
+			best = p
+		}
+	}
+	return best
+}
+
+// checkConflicts objects when another container mounts something else where the
+// agent has a workspace: every container is told the runtime's address, and a
+// path must mean the same file to all of them.
+func (d *decision) checkConflicts() outcome {
+	for i := range d.Pod.Spec.Containers {
+		c := &d.Pod.Spec.Containers[i]
+		if c.Name == d.work.agent.Name {
+			continue
+		}
+		for _, mine := range d.work.mounts {
+			for _, m := range c.VolumeMounts {
+				if path.Clean(m.MountPath) == mine.MountPath && (m.Name != mine.Name || m.SubPath != mine.SubPath || m.SubPathExpr != mine.SubPathExpr) {
+					return stop(ReasonWorkspaceConflict, "containers %q and %q mount different volumes at %s", d.work.agent.Name, c.Name, mine.MountPath)
+				}
+			}
+		}
+	}
+	return pass()
+}
