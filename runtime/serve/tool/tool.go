@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -174,29 +173,3 @@ func clip(s string) string {
 	}
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
-
-// InputSchema is the JSON Schema of Args.
-func InputSchema() json.RawMessage { return slices.Clone(inputSchema) }
-
-var inputSchema = json.RawMessage(`{
- "type": "object",
- "properties": {
-  "path": {
-   "type": "string",
-   "minLength": 1,
-   "description": "Path of the image file (PNG, JPEG, GIF or WebP): absolute, or relative to the first workspace. It must lie in a workspace."
-  },
-  "prompt": {
-   "type": "string",
-   "minLength": 1,
-   "description": "What to find out from the image, in plain words."
-  },
-  "model": {
-   "type": "string",
-   "minLength": 1,
-   "description": "Route of the vision model to use for this call only, as provider@endpoint/model or provider/model. Leave it out to use the policy's choice."
-  }
- },
- "required": ["path", "prompt"],
- "additionalProperties": false
-}`)
