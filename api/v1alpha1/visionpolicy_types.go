@@ -3,24 +3,39 @@
 
 package v1alpha1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // VisionPolicy is what agents' pods may do with images: which models look, how
 // large an image and a request may be, how images enter a conversation, and
 // how the runtime beside the pod is set up.
 //
+// One policy serves a pod: the one that the annotation visionoperator.dev/policy
+// names, else one with a non-empty podSelector before one with an empty, then
+// the older, then by name.
+//
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=vpol,categories=vision
+// +kubebuilder:printcolumn:name="Default Route",type=string,JSONPath=`.status.defaultRoute`,description="The route that a call without a model takes."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is valid and takes part in routers."
+// +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether the published router carries this generation."
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every other condition is True."
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready, or is not."
+// +kubebuilder:printcolumn:name="Pods",type=integer,priority=1,JSONPath=`.status.pods.matched`,description="Pods that the policy serves."
+// +kubebuilder:printcolumn:name="Outdated",type=integer,priority=1,JSONPath=`.status.pods.outdated`,description="Pods that need a restart to obey the whole policy."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type VisionPolicy struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Spec is what the platform team declares.
+	//
 	// +required
 	Spec VisionPolicySpec `json:"spec"`
+
+	// Status is what became of the policy. It is written by the operator only.
+	//
 	// +optional
 	Status VisionPolicyStatus `json:"status,omitempty"`
 }
@@ -34,31 +49,186 @@ type VisionPolicyList struct {
 	Items           []VisionPolicy `json:"items"`
 }
 
-// VisionPolicySpec is what the platform team declares.
+// VisionPolicySpec is what the platform team declares. Every field may be left
+// out: `spec: {}` lets every opted-in pod of the namespace use every provider
+// of the namespace within the built-in limits.
 type VisionPolicySpec struct {
-	PodSelector       *metav1.LabelSelector `json:"podSelector,omitempty"`
+	// PodSelector selects the pods that the policy serves, among those of its
+	// namespace that opted in with the label visionoperator.dev/inject.
+	//
+	// Example: `{matchLabels: {app: agent}}`.
+	// Default, applied by the compiler: empty, every pod that opted in.
+	//
+	// +optional
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+
+	// NamespaceSelector makes the policy a baseline: it is laid over the policies
+	// of the namespaces whose labels match. The most specific default wins, the
+	// lowest limit holds, a route must match every layer's allow-list, and any
+	// denial denies. Where a namespace has no policy, the baseline serves alone.
+	//
+	// Rules: accepted only in the operator's own namespace. An empty selector
+	// matches every namespace. Example: `{matchLabels: {vision: baseline}}`.
+	// Absent: the policy is an ordinary one.
+	//
+	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	Providers         []ProviderReference   `json:"providers,omitempty"`
-	DefaultModel      *string               `json:"defaultModel,omitempty"`
-	FallbackModels    []string              `json:"fallbackModels,omitempty"`
-	AllowedModels     []string              `json:"allowedModels,omitempty"`
-	PerCallModel      *PerCallModel         `json:"perCallModel,omitempty"`
-	Limits            *Limits               `json:"limits,omitempty"`
-	Quotas            []Quota               `json:"quotas,omitempty"`
-	Injection         *Injection            `json:"injection,omitempty"`
-	Cache             *Cache                `json:"cache,omitempty"`
-	Runtime           *Runtime              `json:"runtime,omitempty"`
-	Admission         *Admission            `json:"admission,omitempty"`
+
+	// Providers are the VisionProviders that the policy may use, in order of
+	// preference. An empty list is refused: it would allow nothing.
+	//
+	// Rules: 1 to 32; the alias, or else the name, is unique, since it begins a route.
+	// Example: `[{name: ocr}, {name: openai, namespace: models, alias: gpt}]`.
+	// Default, applied by the compiler: every provider of the consuming
+	// namespace, by name.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule=`self.all(p, self.exists_one(q, (has(q.alias) ? q.alias : q.name) == (has(p.alias) ? p.alias : p.name)))`,message="the alias of a provider, or its name where it has none, must be unique: routes begin with it"
+	Providers []ProviderReference `json:"providers,omitzero"`
+
+	// DefaultModel is the route that a call without a model takes.
+	//
+	// Rules: provider@endpoint/model; or provider/model, the provider's first
+	// endpoint; or auto, the first usable model by the order of providers,
+	// endpoints and models. The provider is written as its alias, or its name.
+	//
+	// Example: `ocr@local/tesseract`. Default, applied by the compiler: `auto`.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=381
+	// +kubebuilder:validation:XValidation:rule=`self == 'auto' || (self.matches(r'^[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?(?:@[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?)?/[^\x00-\x20\x7f]+$') && bytes(self.substring(self.indexOf('/') + 1)).size() <= 253)`,message="must be a route, provider@endpoint/model or provider/model: provider and endpoint of 1 to 63 of a-z, 0-9, - and _, beginning and ending with a letter or digit; the model of 1 to 253 bytes without white space; or auto"
+	DefaultModel *string `json:"defaultModel,omitempty"`
+
+	// FallbackModels are the routes to try, in order, when the default cannot
+	// serve. Only these are tried, and only for the default: a model that a call
+	// names never falls back.
+	//
+	// Rules: at most 8 different routes; auto is not one of them.
+	// Example: `[openai@eu/gpt-5.2]`. Default: none.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=381
+	// +kubebuilder:validation:items:XValidation:rule=`(self.matches(r'^[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?(?:@[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?)?/[^\x00-\x20\x7f]+$') && bytes(self.substring(self.indexOf('/') + 1)).size() <= 253)`,message="must be a route, provider@endpoint/model or provider/model: provider and endpoint of 1 to 63 of a-z, 0-9, - and _, beginning and ending with a letter or digit; the model of 1 to 253 bytes without white space"
+	// +kubebuilder:validation:XValidation:rule=`self.all(a, self.exists_one(b, a == b))`,message="a fallback must not be named twice"
+	FallbackModels []string `json:"fallbackModels,omitempty"`
+
+	// AllowedModels are globs of which a route must match one. They are matched
+	// against the whole route, provider@endpoint/model: * stands for any run of
+	// characters, slashes included, ? for any one. A baseline's globs are matched
+	// against namespace/provider@endpoint/model, whatever aliases a tenant gives.
+	// An empty list is refused: it would allow nothing.
+	//
+	// Rules: 1 to 64 different globs of at most 512 characters, without white space.
+	// Example: `["ocr@*/*", "openai@eu/gpt-5*"]`. Absent: no restriction.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule=`self.matches(r'^[^\x00-\x20\x7f]+$')`,message="a glob must not hold white space or control characters: no route does"
+	// +kubebuilder:validation:XValidation:rule=`self.size() > 0`,message="an empty allow-list would allow no model at all: name at least one glob, or leave the field out for no restriction"
+	AllowedModels []string `json:"allowedModels,omitzero"`
+
+	// PerCallModel says whether a call may name its model. Denied: every call
+	// takes the default.
+	//
+	// Example: `Denied`. Default, applied by the compiler: `Allowed`.
+	//
+	// +optional
+	PerCallModel *PerCallModel `json:"perCallModel,omitempty"`
+
+	// Limits bound each image and each request. The lowest value of every layer holds.
+	//
+	// Example: `{image: {maxBytes: 5242880}, request: {maxDistinctImages: 4}}`.
+	//
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+
+	// Quotas bound what is spent in windows of time. All of them hold at once.
+	//
+	// Rules: at most 8. Example: `[{scope: Pod, window: 1h, observations: 100}]`.
+	// Default: none.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Quotas []Quota `json:"quotas,omitempty"`
+
+	// Injection says how the images that an agent's tools read enter its conversation.
+	//
+	// Example: `{mode: Observation}`.
+	//
+	// +optional
+	Injection *Injection `json:"injection,omitempty"`
+
+	// Cache bounds the cache of observations that each runtime keeps.
+	//
+	// Example: `{ttl: 1h, maxEntries: 256}`.
+	//
+	// +optional
+	Cache *Cache `json:"cache,omitempty"`
+
+	// Runtime sets up the runtime beside the pod.
+	//
+	// Example: `{workspaces: [/workspace], logLevel: debug}`.
+	//
+	// +optional
+	Runtime *Runtime `json:"runtime,omitempty"`
+
+	// Admission says what pod admission does when the policy cannot serve the pod.
+	//
+	// Example: `{mode: Enforce}`.
+	//
+	// +optional
+	Admission *Admission `json:"admission,omitempty"`
 }
 
 // ProviderReference names a VisionProvider.
 type ProviderReference struct {
-	Name      string `json:"name"`
+	// Name is the VisionProvider's name. Example: `openai`.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$')`,message="the name of a VisionProvider is made of a-z, 0-9 and -, beginning and ending with a letter or digit"
+	Name string `json:"name"`
+
+	// Namespace is the VisionProvider's namespace. The provider's own
+	// allowedNamespaces must permit the reference.
+	//
+	// Example: `models`. Default, applied by the compiler: the policy's own namespace.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$')`,message="a namespace is made of a-z, 0-9 and -, beginning and ending with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
-	Alias     string `json:"alias,omitempty"`
+
+	// Alias is the name under which routes know the provider, so that providers
+	// of equal names from different namespaces can be told apart.
+	//
+	// Rules: 1 to 63 of a-z, 0-9, - and _, beginning and ending with a letter or
+	// digit. Example: `gpt`. Default, applied by the compiler: the name.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[a-z0-9](?:[-a-z0-9_]*[a-z0-9])?$')`,message="an alias is part of a route: a-z, 0-9, - and _, beginning and ending with a letter or digit"
+	Alias string `json:"alias,omitempty"`
 }
 
 // PerCallModel says whether a call may name its model.
+//
+// +kubebuilder:validation:Enum=Allowed;Denied
 type PerCallModel string
 
 // The values.
@@ -67,183 +237,21 @@ const (
 	PerCallModelDenied  PerCallModel = "Denied"
 )
 
-// Limits bound images and requests.
-type Limits struct {
-	Image   *ImageLimits   `json:"image,omitempty"`
-	Request *RequestLimits `json:"request,omitempty"`
-}
-
-// ImageLimits bound each image.
-type ImageLimits struct {
-	MaxBytes   *int64      `json:"maxBytes,omitempty"`
-	MaxPixels  *int64      `json:"maxPixels,omitempty"`
-	MediaTypes []string    `json:"mediaTypes,omitempty"`
-	OnOversize *OnOversize `json:"onOversize,omitempty"`
-}
-
-// OnOversize says what becomes of an image over a limit.
-type OnOversize string
-
-// The values.
-const (
-	OnOversizeRefuse    OnOversize = "Refuse"
-	OnOversizeDownscale OnOversize = "Downscale"
-)
-
-// RequestLimits bound one request.
-type RequestLimits struct {
-	MaxDistinctImages  *int64 `json:"maxDistinctImages,omitempty"`
-	MaxTotalImageBytes *int64 `json:"maxTotalImageBytes,omitempty"`
-	MaxProbedPaths     *int64 `json:"maxProbedPaths,omitempty"`
-	MaxImageTokens     *int64 `json:"maxImageTokens,omitempty"`
-	MaxBodyBytes       *int64 `json:"maxBodyBytes,omitempty"`
-}
-
-// Quota bounds what is spent in a window of time.
-type Quota struct {
-	Scope          QuotaScope      `json:"scope"`
-	Window         Duration        `json:"window"`
-	Observations   *int64          `json:"observations,omitempty"`
-	ImageTokens    *int64          `json:"imageTokens,omitempty"`
-	Cost           string          `json:"cost,omitempty"`
-	Mode           *QuotaMode      `json:"mode,omitempty"`
-	OnStoreFailure *OnStoreFailure `json:"onStoreFailure,omitempty"`
-}
-
-// QuotaScope is who shares a quota.
-type QuotaScope string
-
-// The scopes.
-const (
-	QuotaScopePod       QuotaScope = "Pod"
-	QuotaScopePolicy    QuotaScope = "Policy"
-	QuotaScopeNamespace QuotaScope = "Namespace"
-)
-
-// QuotaMode says whether a quota refuses or only counts.
-type QuotaMode string
-
-// The modes.
-const (
-	QuotaModeEnforce QuotaMode = "Enforce"
-	QuotaModeShadow  QuotaMode = "Shadow"
-)
-
-// OnStoreFailure says what happens while the store of counters cannot be reached.
-type OnStoreFailure string
-
-// The values.
-const (
-	OnStoreFailureAllow OnStoreFailure = "Allow"
-	OnStoreFailureDeny  OnStoreFailure = "Deny"
-)
-
-// Injection says how images enter a conversation.
-type Injection struct {
-	Mode              *InjectionMode     `json:"mode,omitempty"`
-	Tools             []string           `json:"tools,omitempty"`
-	ExcludeTools      []string           `json:"excludeTools,omitempty"`
-	PathArguments     []string           `json:"pathArguments,omitempty"`
-	WaitFor           *WaitFor           `json:"waitFor,omitempty"`
-	Keep              *Keep              `json:"keep,omitempty"`
-	MarkdownImages    *MarkdownImages    `json:"markdownImages,omitempty"`
-	Template          *InjectionTemplate `json:"template,omitempty"`
-	ObservationPrompt string             `json:"observationPrompt,omitempty"`
-}
-
-// InjectionMode says in what form an image is shown.
-type InjectionMode string
-
-// The modes.
-const (
-	InjectionAuto        InjectionMode = "Auto"
-	InjectionImage       InjectionMode = "Image"
-	InjectionObservation InjectionMode = "Observation"
-	InjectionOff         InjectionMode = "Off"
-)
-
-// WaitFor says which tool calls must have answers first.
-type WaitFor string
-
-// The values.
-const (
-	WaitForAllToolCalls    WaitFor = "AllToolCalls"
-	WaitForVisionToolCalls WaitFor = "VisionToolCalls"
-)
-
-// Keep says how long an image stays in a conversation.
-type Keep string
-
-// The values.
-const (
-	KeepThread      Keep = "Thread"
-	KeepCurrentTurn Keep = "CurrentTurn"
-)
-
-// MarkdownImages says what becomes of Markdown image links in human messages.
-type MarkdownImages string
-
-// The values.
-const (
-	MarkdownImagesAttach MarkdownImages = "Attach"
-	MarkdownImagesOff    MarkdownImages = "Off"
-)
-
-// InjectionTemplate is the text around shown images.
-type InjectionTemplate struct {
-	Heading     string `json:"heading,omitempty"`
-	Item        string `json:"item,omitempty"`
-	Unavailable string `json:"unavailable,omitempty"`
-}
-
-// Cache bounds the cache of observations.
-type Cache struct {
-	TTL        *Duration `json:"ttl,omitempty"`
-	MaxEntries *int64    `json:"maxEntries,omitempty"`
-	MaxBytes   *int64    `json:"maxBytes,omitempty"`
-	Persist    *bool     `json:"persist,omitempty"`
-}
-
-// Runtime sets up the runtime beside the pod.
-type Runtime struct {
-	Workspaces []string                     `json:"workspaces,omitempty"`
-	Proxy      *Proxy                       `json:"proxy,omitempty"`
-	MCP        *bool                        `json:"mcp,omitempty"`
-	Resources  *corev1.ResourceRequirements `json:"resources,omitempty"`
-	RunAsUser  *int64                       `json:"runAsUser,omitempty"`
-	LogLevel   *LogLevel                    `json:"logLevel,omitempty"`
-}
-
-// Proxy sets up the transparent model proxy.
-type Proxy struct {
-	Enabled     *bool                  `json:"enabled,omitempty"`
-	SetBaseURLs *bool                  `json:"setBaseURLs,omitempty"`
-	Passthrough []ProxyPassthroughRule `json:"passthrough,omitempty"`
-}
-
-// ProxyPassthroughRule opens further paths of an upstream.
-type ProxyPassthroughRule struct {
-	Method string `json:"method"`
-	Path   string `json:"path"`
-}
-
-// LogLevel is how much the runtime logs.
-type LogLevel string
-
-// The levels.
-const (
-	LogLevelDebug LogLevel = "debug"
-	LogLevelInfo  LogLevel = "info"
-	LogLevelWarn  LogLevel = "warn"
-	LogLevelError LogLevel = "error"
-)
-
 // Admission says what pod admission does when the policy cannot serve the pod.
 type Admission struct {
+	// Mode is Enforce, refuse the pod; Warn, admit it with a warning; Off, admit
+	// it silently. Admitted pods run with the runtime, which refuses what the
+	// policy does not grant.
+	//
+	// Example: `Enforce`. Default, applied by the compiler: `Warn`.
+	//
+	// +optional
 	Mode *AdmissionMode `json:"mode,omitempty"`
 }
 
 // AdmissionMode is one of Enforce, Warn, Off.
+//
+// +kubebuilder:validation:Enum=Enforce;Warn;Off
 type AdmissionMode string
 
 // The modes.
@@ -255,32 +263,87 @@ const (
 
 // VisionPolicyStatus is what became of a policy.
 type VisionPolicyStatus struct {
+	// Conditions are Accepted, ResolvedRefs, Programmed, Overridden and Ready.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// DefaultRoute is the route that a call without a model takes, provider@endpoint/model.
+
+	// DefaultRoute is the route that a call without a model takes,
+	// provider@endpoint/model. Empty: no route can serve.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	DefaultRoute string `json:"defaultRoute,omitempty"`
-	// Candidates are the routes that were considered, in order of preference, at most 64.
+
+	// Candidates are the routes that were considered, in order of preference,
+	// each with the reason why it can serve or cannot; at most 64.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
 	Candidates []RouteCandidate `json:"candidates,omitempty"`
+
 	// Router is the published router that carries this policy.
+	//
+	// +optional
 	Router *RouterStatus `json:"router,omitempty"`
-	// Pods counts the pods that the policy serves.
+
+	// Pods counts the pods that the policy serves. Written at most every 10 s.
+	//
+	// +optional
 	Pods *PodCounts `json:"pods,omitempty"`
 }
 
 // RouteCandidate is one route and why it can, or cannot, serve.
 type RouteCandidate struct {
-	Route  string `json:"route"`
-	Usable bool   `json:"usable"`
+	// Route is provider@endpoint/model.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=512
+	Route string `json:"route"`
+
+	// Usable says whether the route can serve.
+	//
+	// +required
+	Usable bool `json:"usable"`
+
+	// Reason says why it can, or cannot.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason"`
 }
 
 // RouterStatus names the published router.
 type RouterStatus struct {
+	// ConfigMap is the name of the ConfigMap, in each served namespace.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=253
 	ConfigMap string `json:"configMap"`
-	Digest    string `json:"digest"`
+
+	// Digest is the SHA-256 of the document's bytes.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	Digest string `json:"digest"`
 }
 
 // PodCounts counts pods.
 type PodCounts struct {
-	Matched  int32 `json:"matched"`
+	// Matched is how many pods the policy serves.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Matched int32 `json:"matched"`
+
+	// Outdated is how many of them need a restart to obey the whole policy, such
+	// as for the key of a provider that was added after they started.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
 	Outdated int32 `json:"outdated"`
 }
