@@ -1,0 +1,68 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// maxProblems bounds how many problems one message names, and maxMessage its
+// bytes: a condition's message is for people to read.
+const (
+	maxProblems = 8
+	maxMessage  = 2048
+)
+
+// joinProblems makes one message of the problems in their order.
+func joinProblems(problems []string) string {
+	rest := 0
+	if len(problems) > maxProblems {
+		problems, rest = problems[:maxProblems], len(problems)-maxProblems
+	}
+	message := strings.ToValidUTF8(strings.Join(problems, "; "), "?")
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	if rest > 0 {
+		message += fmt.Sprintf("; and %d more", rest)
+	}
+	return message
+}
+
+// documentProblems holds a document of one object against the document's own
+// rules. The object is the document's part named at, and the problems are told
+// in the terms of its spec.
+func documentProblems(at string, doc *router.Document) []string {
+	err := router.Validate(doc)
+	if err == nil {
+		return nil
+	}
+	var problems []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if field, ok := strings.CutPrefix(line, at+"."); ok {
+			line = "spec." + field
+		}
+		problems = append(problems, line)
+	}
+	return problems
+}
+
+// problem is one thing wrong with a policy's references.
+type problem struct{ reason, message string }
+
+// refsVerdict is the verdict on a policy's references: the first reason, and
+// every message.
+func refsVerdict(problems []problem, ok Verdict) Verdict {
+	if len(problems) == 0 {
+		return ok
+	}
+	messages := make([]string, len(problems))
+	for i, p := range problems {
+		messages[i] = p.message
+	}
+	return Verdict{Reason: problems[0].reason, Message: joinProblems(messages)}
+}

@@ -1,0 +1,117 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// ProfileID is the ID of the profile that a policy becomes.
+func ProfileID(policy string) string { return "policy/" + policy }
+
+// profileDocument is a policy in the document's terms, defaults filled in.
+func profileDocument(p *v1alpha1.VisionPolicy, uses []use) *router.Profile {
+	from := p.Namespace + "/" + p.Name
+	profile := &router.Profile{
+		ID:           ProfileID(p.Name),
+		From:         from,
+		DefaultModel: canonicalDefault(or(p.Spec.DefaultModel, router.Auto), uses),
+		Providers:    make([]router.ProviderUse, 0, len(uses)),
+		PerCallModel: string(or(p.Spec.PerCallModel, DefaultPerCallModel)),
+		Limits:       limitsDocument(p.Spec.Limits),
+		Cache:        cacheDocument(p.Spec.Cache),
+		Runtime:      router.RuntimeOptions{MCP: or(or(p.Spec.Runtime, v1alpha1.Runtime{}).MCP, DefaultMCP)},
+	}
+	for _, fallback := range p.Spec.FallbackModels {
+		profile.FallbackModels = append(profile.FallbackModels, canonicalRoute(fallback, uses))
+	}
+	for _, u := range uses {
+		profile.Providers = append(profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
+	}
+	if len(p.Spec.AllowedModels) > 0 {
+		profile.Allow = []router.AllowList{{From: from, Globs: slices.Clone(p.Spec.AllowedModels)}}
+	}
+	return profile
+}
+
+func limitsDocument(l *v1alpha1.Limits) router.Limits {
+	limits := or(l, v1alpha1.Limits{})
+	image, request := or(limits.Image, v1alpha1.ImageLimits{}), or(limits.Request, v1alpha1.RequestLimits{})
+	return router.Limits{
+		Image: router.ImageLimits{
+			MaxBytes:   or(image.MaxBytes, DefaultImageMaxBytes),
+			MaxPixels:  or(image.MaxPixels, DefaultImageMaxPixels),
+			MediaTypes: slices.Clone(image.MediaTypes),
+		},
+		Request: router.RequestLimits{
+			MaxDistinctImages:  or(request.MaxDistinctImages, DefaultMaxDistinctImages),
+			MaxTotalImageBytes: or(request.MaxTotalImageBytes, DefaultMaxTotalImageBytes),
+			MaxProbedPaths:     or(request.MaxProbedPaths, DefaultMaxProbedPaths),
+			MaxBodyBytes:       or(request.MaxBodyBytes, DefaultMaxBodyBytes),
+		},
+	}
+}
+
+func cacheDocument(c *v1alpha1.Cache) router.Cache {
+	cache := or(c, v1alpha1.Cache{})
+	ttl, _ := duration(cache.TTL, DefaultCacheTTL) // a bad one is the document's rules' to name
+	return router.Cache{TTL: ttl, MaxEntries: or(cache.MaxEntries, DefaultCacheMaxEntries), MaxBytes: or(cache.MaxBytes, DefaultCacheMaxBytes)}
+}
+
+// podProfile is what injection needs of a policy.
+func podProfile(p *v1alpha1.VisionPolicy, profile *router.Profile) PodProfile {
+	runtime := or(p.Spec.Runtime, v1alpha1.Runtime{})
+	pods := PodProfile{
+		Workspaces:    slices.Clone(runtime.Workspaces),
+		Resources:     runtime.Resources.DeepCopy(),
+		LogLevel:      or(runtime.LogLevel, DefaultLogLevel),
+		CacheMaxBytes: profile.Cache.MaxBytes,
+		Admission:     or(or(p.Spec.Admission, v1alpha1.Admission{}).Mode, DefaultAdmission),
+		MCP:           profile.Runtime.MCP,
+	}
+	if runtime.RunAsUser != nil {
+		uid := *runtime.RunAsUser
+		pods.RunAsUser = &uid
+	}
+	return pods
+}
+
+// canonicalDefault is a defaultModel as the document holds it.
+func canonicalDefault(model string, uses []use) string {
+	if isAuto(model) {
+		return router.Auto
+	}
+	return canonicalRoute(model, uses)
+}
+
+// isAuto reports whether a defaultModel leaves the choice to the order of
+// providers. The word counts in any case.
+func isAuto(model string) bool { return strings.EqualFold(model, router.Auto) }
+
+// canonicalRoute fills in the endpoint that the short form leaves to the
+// provider's first. A route that names nothing known stays as it is written,
+// so that the runtime's refusal and the status name the same thing.
+func canonicalRoute(text string, uses []use) string {
+	route, err := router.ParseRoute(text)
+	if err != nil {
+		return text
+	}
+	if u := findUse(route.Provider, uses); u != nil && route.Endpoint == "" {
+		route.Endpoint = u.Endpoints[0].Name
+	}
+	return route.String()
+}
+
+func findUse(alias string, uses []use) *use {
+	for i := range uses {
+		if uses[i].alias == alias {
+			return &uses[i]
+		}
+	}
+	return nil
+}

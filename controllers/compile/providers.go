@@ -1,0 +1,158 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// provider is one accepted VisionProvider as the document will hold it.
+type provider struct {
+	router.Provider
+	// object is the VisionProvider's name.
+	object    string
+	supported bool
+	// standIn is the least that makes a reference to the provider valid: with it
+	// a profile is judged without judging its providers again.
+	standIn router.Provider
+}
+
+// providerSet holds what became of a namespace's VisionProviders.
+type providerSet struct {
+	accepted []*provider // by name
+	byObject map[string]*provider
+	// verdicts are by "namespace/name".
+	verdicts map[string]ProviderVerdict
+}
+
+// compileProviders compiles every VisionProvider of the namespace. Those of
+// other namespaces are not served by this build and are ignored.
+func compileProviders(in Input) *providerSet {
+	set := &providerSet{byObject: map[string]*provider{}, verdicts: map[string]ProviderVerdict{}}
+	for i := range in.Providers {
+		p := &in.Providers[i]
+		if p.Namespace != in.Namespace {
+			continue
+		}
+		doc := providerDocument(in.Namespace, p)
+		verdict := ProviderVerdict{
+			Accepted:     acceptProvider(in.Namespace, p, doc),
+			Supported:    supportTransport(p.Spec.Transport),
+			Unprogrammed: unprogrammedProvider(p),
+		}
+		set.verdicts[doc.Name] = verdict
+		if verdict.Accepted.OK {
+			accepted := &provider{Provider: doc, object: p.Name, supported: verdict.Supported.OK, standIn: standIn(doc)}
+			set.accepted = append(set.accepted, accepted)
+			set.byObject[p.Name] = accepted
+		}
+	}
+	slices.SortFunc(set.accepted, func(a, b *provider) int { return cmp.Compare(a.Name, b.Name) })
+	return set
+}
+
+// supportTransport says whether this build's runtime speaks a transport.
+func supportTransport(t v1alpha1.Transport) Verdict {
+	if t == v1alpha1.TransportOpenAIChatCompletions {
+		return Verdict{OK: true, Reason: v1alpha1.ReasonReady, Message: fmt.Sprintf("the runtime speaks %s", t)}
+	}
+	return Verdict{Reason: v1alpha1.ReasonTransportNotSupported, Message: fmt.Sprintf(
+		"spec.transport: the runtime of this build does not speak %s yet; no call goes to this provider", t)}
+}
+
+// acceptProvider judges a VisionProvider: by the rules that the API server
+// cannot see or an offline file has not met, then by the document's own.
+func acceptProvider(namespace string, p *v1alpha1.VisionProvider, doc router.Provider) Verdict {
+	problems := checkProvider(p)
+	if len(problems) == 0 {
+		problems = documentProblems("providers[0]", &router.Document{
+			Version: router.Version, Namespace: namespace, Providers: []router.Provider{doc}})
+	}
+	if len(problems) > 0 {
+		return Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(problems)}
+	}
+	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the provider is valid"}
+}
+
+// providerDocument is a VisionProvider in the document's terms, defaults filled in.
+func providerDocument(namespace string, p *v1alpha1.VisionProvider) router.Provider {
+	doc := router.Provider{
+		Name:       p.Namespace + "/" + p.Name,
+		Transport:  string(p.Spec.Transport),
+		Endpoints:  make([]router.Endpoint, 0, len(p.Spec.Endpoints)),
+		Credential: credentialDocument(namespace, p),
+		Models:     make([]router.Model, 0, len(p.Spec.Models)),
+	}
+	for i := range p.Spec.Endpoints {
+		doc.Endpoints = append(doc.Endpoints, endpointDocument(&p.Spec.Endpoints[i]))
+	}
+	for i := range p.Spec.Models {
+		doc.Models = append(doc.Models, modelDocument(&p.Spec.Models[i]))
+	}
+	return doc
+}
+
+func endpointDocument(e *v1alpha1.Endpoint) router.Endpoint {
+	timeout, _ := duration(e.Timeout, DefaultEndpointTimeout) // a bad one is the document's rules' to name
+	doc := router.Endpoint{Name: e.Name, URL: strings.TrimRight(e.URL, "/"), CABundle: e.CABundle,
+		Timeout: timeout, AllowPlainHTTP: or(e.AllowPlainHTTP, false)}
+	for _, h := range e.Headers {
+		doc.Headers = append(doc.Headers, router.Header{Name: h.Name, Value: h.Value})
+	}
+	return doc
+}
+
+// credentialDocument says where the key is. A consumer's key is in the
+// namespace that the document serves, under the provider's file all the same.
+func credentialDocument(namespace string, p *v1alpha1.VisionProvider) *router.Credential {
+	ref := p.Spec.Credentials.SecretRef
+	if ref == nil {
+		return nil
+	}
+	doc := &router.Credential{Namespace: p.Namespace, Secret: ref.Name, Key: ref.Key, File: p.Namespace + "/" + p.Name}
+	if or(ref.From, v1alpha1.SecretFromProvider) == v1alpha1.SecretFromConsumer {
+		doc.Namespace = namespace
+	}
+	return doc
+}
+
+func modelDocument(m *v1alpha1.Model) router.Model {
+	doc := router.Model{Name: m.Name, ImageInput: or(m.ImageInput, false),
+		ContextWindowTokens: or(m.ContextWindowTokens, 0), MaxOutputTokens: or(m.MaxOutputTokens, 0)}
+	if l := m.Limits; l != nil {
+		doc.Limits = &router.ModelLimits{
+			MaxImages:       or(l.MaxImages, 0),
+			MaxImageBytes:   or(l.MaxImageBytes, 0),
+			MaxImageSide:    or(l.MaxImageSide, 0),
+			MaxRequestBytes: or(l.MaxRequestBytes, 0),
+			MediaTypes:      slices.Clone(l.MediaTypes),
+		}
+	}
+	return doc
+}
+
+func standIn(p router.Provider) router.Provider {
+	return router.Provider{Name: p.Name, Transport: p.Transport, Endpoints: p.Endpoints[:1]}
+}
+
+// model finds a model that the provider declares.
+func (p *provider) model(name string) *router.Model {
+	for i := range p.Models {
+		if p.Models[i].Name == name {
+			return &p.Models[i]
+		}
+	}
+	return nil
+}
+
+// hasEndpoint reports whether the provider declares an endpoint.
+func (p *provider) hasEndpoint(name string) bool {
+	return slices.ContainsFunc(p.Endpoints, func(e router.Endpoint) bool { return e.Name == name })
+}
