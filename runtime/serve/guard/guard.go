@@ -147,6 +147,7 @@ func checkMediaType(r *http.Request) *fault.Fault {
 // more than the limit and all of them refuse alike.
 func readBody(r *http.Request, limit int64) *fault.Fault {
 	if r.ContentLength > limit {
+		drain(r.Body)
 		return tooLarge(limit).With("body_bytes", r.ContentLength)
 	}
 	if r.ContentLength == 0 {
@@ -157,12 +158,20 @@ func readBody(r *http.Request, limit int64) *fault.Fault {
 		return fault.New(fault.InvalidToolInput, "BodyUnreadable", "the body ended before it was complete").Because(err)
 	}
 	if int64(len(data)) > limit {
+		drain(r.Body)
 		return tooLarge(limit)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	r.ContentLength = int64(len(data))
 	return nil
 }
+
+// drainBytes is how much of a refused body is read and thrown away: a client
+// that is cut off while it sends sees a broken connection in place of the
+// refusal. 64 MiB is more than a caller's likely mistake, an image in base64.
+const drainBytes = 64 << 20
+
+func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, drainBytes) }
 
 func tooLarge(limit int64) *fault.Fault {
 	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the body has more than %d bytes", limit).

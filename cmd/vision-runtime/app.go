@@ -1,0 +1,142 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/engine"
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/reload"
+	"github.com/visionoperator/vision-operator/runtime/serve/rest"
+	"github.com/visionoperator/vision-operator/runtime/serve/tool"
+	"github.com/visionoperator/vision-operator/runtime/telemetry"
+	"github.com/visionoperator/vision-operator/runtime/workspace"
+)
+
+// app is the runtime without a way in: the engine, what feeds it, and counters.
+type app struct {
+	cfg      config
+	log      *slog.Logger
+	spaces   *workspace.Set
+	engine   *engine.Engine
+	reloader *reload.Reloader
+	metrics  *telemetry.Metrics
+}
+
+// newApp builds the runtime and reads the router document once. That it is not
+// there yet is no error: requests are refused as router_unavailable until it is.
+func newApp(cfg config, log *slog.Logger) (*app, error) {
+	if cfg.cache != "" {
+		if err := checkDirectory(cfg.cache); err != nil {
+			return nil, fmt.Errorf("opening cache directory: %w", err)
+		}
+	}
+	spaces, err := workspace.Open(cfg.workspaces)
+	if err != nil {
+		return nil, fmt.Errorf("opening workspaces: %w", err)
+	}
+	eng := engine.New(engine.Options{
+		Profile:    cfg.profile,
+		Workspaces: spaces,
+		SecretsDir: cfg.secrets,
+		Logger:     log,
+		Version:    buildVersion(),
+	})
+	a := &app{cfg: cfg, log: log, spaces: spaces, engine: eng, metrics: telemetry.New(time.Now())}
+	a.reloader = reload.New(reload.Options{Path: cfg.router, Apply: eng.Use, Logger: log})
+	_ = a.reloader.Load() // told by the log, by GET /v1/router and by every call
+	return a, nil
+}
+
+// close lets go of what newApp opened, after the last view.
+func (a *app) close() {
+	a.engine.Close()
+	a.spaces.Close()
+}
+
+// mcpEnabled is asked for every request at /mcp. Without a profile it is open,
+// so that a call is told why it cannot be served.
+func (a *app) mcpEnabled() bool { return !a.engine.ProfileFound() || a.engine.MCPEnabled() }
+
+// newLogger writes one JSON object per line.
+func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func checkDirectory(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", path)
+	}
+	return nil
+}
+
+// view answers one call for every way in: it counts and logs what came of it,
+// and turns a panic into a fault, so that one image cannot end the process.
+// Neither path nor prompt is logged: they may hold what users wrote.
+func (a *app) view(ctx context.Context, args tool.Args) (result *observation.Result, err error) {
+	began := time.Now()
+	done := a.metrics.ViewStarted()
+	defer func() {
+		if p := recover(); p != nil {
+			a.log.Error("answering a view panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+			result, err = nil, fault.New(fault.VisionObservationFailed, "Internal", "the vision runtime failed unexpectedly")
+		}
+		outcome := outcomeOf(result, err)
+		done(outcome)
+		attributes := []any{"outcome", outcome, "duration_ms", time.Since(began).Milliseconds()}
+		if err != nil {
+			attributes = append(attributes, "reason", fault.As(err).Reason)
+		}
+		a.log.Info("view answered", attributes...)
+	}()
+	return a.engine.View(ctx, engine.Request{Path: args.Path, Prompt: args.Prompt, Model: args.Model})
+}
+
+// outcomeOf names what came of a view as telemetry counts it.
+func outcomeOf(result *observation.Result, err error) string {
+	switch {
+	case err != nil:
+		return string(fault.As(err).Kind)
+	case result.Cached:
+		return telemetry.Cached
+	}
+	return telemetry.Observed
+}
+
+// routerStatus is the answer of GET /v1/router.
+func (a *app) routerStatus() rest.RouterStatus {
+	state := a.reloader.State()
+	status := rest.RouterStatus{
+		Loaded:       state.Loaded,
+		Digest:       state.Digest,
+		Profile:      a.cfg.profile,
+		ProfileFound: a.engine.ProfileFound(),
+		LastError:    state.LastError,
+	}
+	if !state.LoadedAt.IsZero() {
+		status.LoadedAt = &state.LoadedAt
+	}
+	if !state.FailingSince.IsZero() {
+		status.FailingSince = &state.FailingSince
+	}
+	return status
+}
+
+// routerMetrics is the same for probes and metrics.
+func (a *app) routerMetrics() telemetry.Router {
+	state := a.reloader.State()
+	return telemetry.Router{Loaded: state.Loaded, LoadedAt: state.LoadedAt, Failing: state.LastError != ""}
+}

@@ -1,0 +1,34 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/visionoperator/vision-operator/runtime/serve/mcp"
+)
+
+// mcpCommand serves one MCP session on standard input and output until the
+// peer closes its end or ctx ends. Logs go to standard error alone.
+func mcpCommand(ctx context.Context, cfg config, stdin io.ReadCloser, stdout, stderr io.Writer) error {
+	a, err := newApp(cfg, newLogger(stderr, cfg.logLevel))
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	ctx, stop := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop()
+	background.Go(func() { _ = a.reloader.Run(ctx) })
+	return mcp.ServeStdio(ctx, mcp.NewServer(a.view, buildVersion()), stdin, keepOpen{stdout})
+}
+
+// keepOpen is a writer whose owner closes it.
+type keepOpen struct{ io.Writer }
+
+// Close does nothing.
+func (keepOpen) Close() error { return nil }

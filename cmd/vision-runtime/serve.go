@@ -1,0 +1,134 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/serve"
+	"github.com/visionoperator/vision-operator/runtime/serve/guard"
+	"github.com/visionoperator/vision-operator/runtime/serve/health"
+	"github.com/visionoperator/vision-operator/runtime/serve/mcp"
+	"github.com/visionoperator/vision-operator/runtime/serve/rest"
+)
+
+// How long the listeners wait. There is no limit on writing an answer for
+// agents: a model's time is bounded by its endpoint's timeout.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = time.Minute
+	idleTimeout       = 2 * time.Minute
+	healthTimeout     = 10 * time.Second
+	// drainTimeout is what requests in flight get after SIGTERM: below
+	// Kubernetes' default grace period of 30 s.
+	drainTimeout = 25 * time.Second
+)
+
+const maxHeaderBytes = 64 << 10
+
+// server is a running runtime with its listeners.
+type server struct {
+	app     *app
+	started atomic.Bool
+	agents  *http.Server
+	health  *http.Server
+	// agentsAt and healthAt are the addresses that are really listened on.
+	agentsAt, healthAt net.Addr
+	failed             chan error // what ended a listener too early
+	background         sync.WaitGroup
+	stop               context.CancelFunc
+}
+
+// serveCommand serves until ctx ends, then lets requests in flight finish.
+func serveCommand(ctx context.Context, cfg serveConfig, stderr io.Writer) error {
+	s, err := start(cfg, newLogger(stderr, cfg.logLevel))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case err = <-s.failed:
+	}
+	return errors.Join(err, s.shutdown(drainTimeout))
+}
+
+// start opens the listeners and returns once they answer.
+func start(cfg serveConfig, log *slog.Logger) (*server, error) {
+	agents, probes, err := openListeners(cfg)
+	if err != nil {
+		return nil, err
+	}
+	a, err := newApp(cfg.config, log)
+	if err != nil {
+		return nil, errors.Join(err, agents.Close(), probes.Close())
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop}
+	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	s.agents = &http.Server{
+		Handler:           serve.Handler(a.routes(), guard.Options{Port: agents.Addr().(*net.TCPAddr).Port}),
+		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
+	}
+	s.health = &http.Server{
+		Handler:           health.Handler(health.Options{Started: s.started.Load, Router: a.routerMetrics, Metrics: a.metrics}),
+		ReadHeaderTimeout: healthTimeout, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
+	}
+	s.background.Go(func() { s.listen("agents", s.agents, agents) })
+	s.background.Go(func() { s.listen("probes", s.health, probes) })
+	s.background.Go(func() { _ = a.reloader.Run(ctx) }) // ends with ctx alone
+	s.started.Store(true)
+	log.Info("listening", "agents", s.agentsAt.String(), "probes", s.healthAt.String(), "profile", cfg.profile, "version", buildVersion())
+	return s, nil
+}
+
+func openListeners(cfg serveConfig) (agents, probes net.Listener, err error) {
+	if agents, err = net.Listen("tcp", cfg.listen); err != nil {
+		return nil, nil, fmt.Errorf("opening listener for agents: %w", err)
+	}
+	if probes, err = net.Listen("tcp", cfg.healthListen); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("opening listener for probes: %w", err), agents.Close())
+	}
+	return agents, probes, nil
+}
+
+// routes are all paths for agents.
+func (a *app) routes() []serve.Route {
+	paths := rest.Routes(rest.Options{View: a.view, Router: a.routerStatus, Version: buildVersion()})
+	return append(paths, mcp.Route(mcp.NewServer(a.view, buildVersion()), a.mcpEnabled))
+}
+
+func (s *server) listen(name string, srv *http.Server, l net.Listener) {
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		s.failed <- fmt.Errorf("serving %s: %w", name, err)
+	}
+}
+
+// shutdown takes no new requests and waits for those in flight, up to a time.
+// Probes are answered until the end.
+func (s *server) shutdown(wait time.Duration) error {
+	s.app.log.Info("shutting down", "drain_seconds", wait.Seconds())
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	err := s.agents.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("waiting for requests in flight: %w", err)
+	}
+	_ = s.agents.Close() // what did not finish in time
+	_ = s.health.Close()
+	s.stop()
+	s.background.Wait()
+	s.app.close()
+	return err
+}

@@ -1,0 +1,235 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// TestThePagesOfABrowserReachNoPath walks every path that is served, and one
+// that is not.
+func TestThePagesOfABrowserReachNoPath(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	paths := []string{"/", "/nothing/here"}
+	for _, route := range s.app.routes() {
+		paths = append(paths, route.Path)
+	}
+	if len(paths) < 6 {
+		t.Fatalf("only %q are walked", paths)
+	}
+	attacks := map[string]func(*http.Request){
+		"a rebound name":        func(r *http.Request) { r.Host = "evil.example:" + port(s) },
+		"no port":               func(r *http.Request) { r.Host = "127.0.0.1" },
+		"the health port":       func(r *http.Request) { r.Host = s.healthAt.String() },
+		"an origin":             func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		"an opaque origin":      func(r *http.Request) { r.Header.Set("Origin", "null") },
+		"our own origin":        func(r *http.Request) { r.Header.Set("Origin", s.url("")) },
+		"another site":          func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+		"another port's script": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	}
+	for _, path := range paths {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
+			for name, attack := range attacks {
+				r, err := http.NewRequest(method, s.url(path), strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Accept", "application/json, text/event-stream")
+				attack(r)
+				got := do(t, r)
+				if got.status != http.StatusForbidden {
+					t.Errorf("%s %s with %s: status %d", method, path, name, got.status)
+				} else if method != "HEAD" && got.fault(t)["kind"] != "policy_denied" {
+					t.Errorf("%s %s with %s: %s", method, path, name, got.body)
+				}
+				if got.header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s %s opens itself to pages", method, path)
+				}
+			}
+		}
+		// What a page may send without asking first.
+		for _, simple := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
+			r, _ := http.NewRequest(http.MethodPost, s.url(path), strings.NewReader("{}"))
+			r.Header["Content-Type"] = []string{simple}
+			if got := do(t, r); got.status != http.StatusUnsupportedMediaType {
+				t.Errorf("POST %s as %q: status %d", path, simple, got.status)
+			}
+		}
+		r, _ := http.NewRequest(http.MethodPost, s.url(path), strings.NewReader(strings.Repeat(" ", 1<<20+1)))
+		r.Header.Set("Content-Type", "application/json")
+		got := do(t, r)
+		if f := got.fault(t); got.status != http.StatusRequestEntityTooLarge || f["kind"] != "budget_exceeded" {
+			t.Errorf("POST %s with more than a MiB: status %d, %v", path, got.status, f)
+		}
+	}
+	if n := w.upstream.calls(); n != 0 {
+		t.Errorf("the model was called %d times", n)
+	}
+}
+
+func port(s *server) string {
+	_, p, _ := strings.Cut(s.agentsAt.String(), ":")
+	return p
+}
+
+func TestEveryRouteIsDescribedAndEveryDescribedPathIsARoute(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]any
+	}
+	got := get(t, s.url("/openapi.json"))
+	if err := json.Unmarshal(got.body, &doc); err != nil || !strings.HasPrefix(doc.OpenAPI, "3.1") {
+		t.Fatalf("OpenAPI %q: %v", doc.OpenAPI, err)
+	}
+	served := map[string]bool{}
+	for _, route := range s.app.routes() {
+		served[route.Path] = true
+	}
+	delete(served, "/mcp") // described by MCP itself
+	if described := slices.Sorted(maps.Keys(doc.Paths)); !slices.Equal(described, slices.Sorted(maps.Keys(served))) {
+		t.Errorf("described: %q; served: %q", described, slices.Sorted(maps.Keys(served)))
+	}
+	for path, methods := range doc.Paths {
+		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
+			r, _ := http.NewRequest(strings.ToUpper(method), s.url(path), strings.NewReader("{}"))
+			r.Header.Set("Content-Type", "application/json")
+			status := do(t, r).status
+			if described := methods[method] != nil; described == (status == http.StatusMethodNotAllowed) {
+				t.Errorf("%s %s is described: %t; status %d", method, path, described, status)
+			}
+		}
+	}
+}
+
+func TestUnknownPathsAndMethodsAreFaultsInJSON(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	if got := get(t, s.url("/v1/nothing")); got.status != 404 || got.fault(t)["reason"] != "NotFound" {
+		t.Errorf("unknown path: %d %s", got.status, got.body)
+	}
+	if got := get(t, s.url("/v1/view-image")); got.status != 405 || got.fault(t)["reason"] != "MethodNotAllowed" || got.header.Get("Allow") != "POST" {
+		t.Errorf("wrong method: %d %s", got.status, got.body)
+	}
+	if got := post(t, "http://"+s.healthAt.String()+"/healthz", nil); got.status != 405 {
+		t.Errorf("wrong method on the health listener: %d %s", got.status, got.body)
+	}
+	if got := get(t, "http://"+s.healthAt.String()+"/v1/view-image"); got.status != 404 {
+		t.Errorf("the agents' API on the health listener: %d", got.status)
+	}
+}
+
+func TestProbesAndMetricsTellTheState(t *testing.T) {
+	w := newWorld(t)
+	s, _ := w.start()
+	health := "http://" + s.healthAt.String()
+	for path, want := range map[string]int{"/healthz": 200, "/startupz": 200, "/readyz": 503, "/metrics": 200} {
+		if got := get(t, health+path); got.status != want {
+			t.Errorf("%s without a document: %d; want %d", path, got.status, want)
+		}
+	}
+	w.publish(nil)
+	eventually(t, "the runtime is ready", func() bool { return get(t, health+"/readyz").status == 200 })
+	path := w.picture("a.png")
+	view(t, s, path, "look")
+	view(t, s, path, "look")
+	view(t, s, "/etc/passwd", "look")
+	text := string(get(t, health+"/metrics").body)
+	for _, line := range []string{
+		`vision_view_requests_total{outcome="observed"} 1`, `vision_view_requests_total{outcome="cached"} 1`,
+		`vision_view_requests_total{outcome="policy_denied"} 1`, "vision_router_loaded 1", "vision_router_failing 0", "vision_views_in_flight 0",
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestTheRouterStatusHoldsNothingSecret(t *testing.T) {
+	w := newWorld(t)
+	w.publish(func(doc *router.Document) {
+		doc.Providers[0].Endpoints[0].Headers = []router.Header{{Name: "X-Team", Value: "hush-hush"}}
+	})
+	s, _ := w.start()
+	got := get(t, s.url("/v1/router"))
+	status := got.object(t)
+	if status["loaded"] != true || status["profile"] != "policy/default" || status["profileFound"] != true || status["lastError"] != nil {
+		t.Errorf("status is %s", got.body)
+	}
+	if _, err := time.Parse(time.RFC3339, status["loadedAt"].(string)); err != nil {
+		t.Error(err)
+	}
+	for _, secret := range []string{key, "hush-hush", w.upstream.server.URL, w.secrets, w.router} {
+		if strings.Contains(string(got.body), secret) {
+			t.Errorf("%q is told: %s", secret, got.body)
+		}
+	}
+}
+
+func TestRequestsInFlightFinishAndNewOnesAreRefusedAfterTheSignal(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	hold := make(chan struct{})
+	w.upstream.set(func(u *upstream) { u.hold = hold })
+	s, _ := w.start()
+	path := w.picture("a.png")
+	inFlight := make(chan answer)
+	go func() { inFlight <- view(t, s, path, "look") }()
+	eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+
+	ended := make(chan error)
+	go func() { ended <- s.shutdown(20 * time.Second) }()
+	eventually(t, "new connections are refused", func() bool {
+		_, err := http.Get(s.url("/v1/router"))
+		return err != nil
+	})
+	if status := get(t, "http://"+s.healthAt.String()+"/healthz").status; status != 200 {
+		t.Errorf("while draining healthz is %d", status)
+	}
+	close(hold)
+	if got := <-inFlight; got.status != http.StatusOK {
+		t.Errorf("the request in flight got %d: %s", got.status, got.body)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARequestThatDoesNotFinishInTimeIsCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	w.upstream.set(func(u *upstream) { u.hold = make(chan struct{}) })
+	s, _ := w.start()
+	path := w.picture("a.png")
+	cut := make(chan error)
+	go func() {
+		body := `{"path":"` + path + `","prompt":"look"}`
+		resp, err := http.Post(s.url("/v1/view-image"), "application/json", strings.NewReader(body))
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		cut <- err
+	}()
+	eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+	if err := s.shutdown(50 * time.Millisecond); err == nil {
+		t.Error("shutdown does not say that a request was cut off")
+	}
+	if err := <-cut; err == nil {
+		t.Error("the request was answered")
+	}
+}
