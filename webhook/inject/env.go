@@ -57,19 +57,21 @@ func hasEnv(env []corev1.EnvVar, name string) bool {
 
 // envFor are the variables of a container that an expression with $(NAME)
 // references needs, directly or through other variables, in the container's
-// order. It is false when one of the expression's own is not in the container's env.
+// order. It is false when one of the expression's own is not in the container's
+// env. What injection itself adds to env does not count, so that the answer is
+// the same before and after.
 func envFor(c *corev1.Container, expr string) ([]corev1.EnvVar, bool) {
-	needed := map[string]bool{}
+	needed, ours := map[string]bool{}, compile.Env()
 	queue := references(expr)
 	for _, name := range queue {
-		if !hasEnv(c.Env, name) {
+		if _, added := ours[name]; added || !hasEnv(c.Env, name) {
 			return nil, false
 		}
 	}
 	for len(queue) > 0 {
 		name := queue[0]
 		queue = queue[1:]
-		if needed[name] {
+		if _, added := ours[name]; added || needed[name] {
 			continue
 		}
 		needed[name] = true
