@@ -31,7 +31,7 @@ const summary = "A dialog reports that the disk is full."
 
 // world is everything around a runtime: its directories and its provider.
 type world struct {
-	t         *testing.T
+	t         testing.TB
 	router    string
 	secrets   string
 	workspace string
@@ -39,7 +39,7 @@ type world struct {
 }
 
 // newWorld lays out directories as a pod has them, without a router document.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, router: t.TempDir(), secrets: t.TempDir(), workspace: t.TempDir(), upstream: newUpstream(t)}
 	w.write(filepath.Join(w.secrets, "team-a", "lab"), []byte(key))
@@ -182,7 +182,7 @@ type upstream struct {
 	status int
 }
 
-func newUpstream(t *testing.T) *upstream {
+func newUpstream(t testing.TB) *upstream {
 	u := &upstream{}
 	u.server = httptest.NewServer(http.HandlerFunc(u.serve))
 	t.Cleanup(u.server.Close)
@@ -280,7 +280,7 @@ func view(t *testing.T, s *server, path, prompt string) answer {
 	return post(t, s.url("/v1/view-image"), body)
 }
 
-func post(t *testing.T, url string, body []byte) answer {
+func post(t testing.TB, url string, body []byte) answer {
 	t.Helper()
 	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
@@ -290,7 +290,7 @@ func post(t *testing.T, url string, body []byte) answer {
 	return do(t, r)
 }
 
-func do(t *testing.T, r *http.Request) answer {
+func do(t testing.TB, r *http.Request) answer {
 	t.Helper()
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
