@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/api/v1alpha1/validation"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -16,7 +17,7 @@ const maxCandidates = 64
 
 // compile judges one policy and, when it is valid, makes its profile.
 func (p *policy) compile(in Input, providers *providerSet) {
-	p.verdict.Unprogrammed = unprogrammedPolicy(p.object)
+	p.verdict.Unprogrammed = validation.UnprogrammedPolicy(p.object)
 	p.verdict.Accepted = acceptPolicy(in, p.object)
 	p.verdict.ResolvedRefs = Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted"}
 	if !p.verdict.Accepted.OK {
@@ -82,9 +83,7 @@ func resolveProviders(namespace string, p *v1alpha1.VisionPolicy, providers *pro
 func everyProvider(namespace string, providers *providerSet) ([]use, []problem) {
 	uses := make([]use, 0, len(providers.accepted))
 	for _, p := range providers.accepted {
-		if isRouteLabel(p.object) { // another name can only be used through an alias
-			uses = append(uses, use{alias: p.object, provider: p})
-		}
+		uses = append(uses, use{alias: p.object, provider: p})
 	}
 	if len(uses) == 0 {
 		return nil, []problem{{v1alpha1.ReasonNoProviders, fmt.Sprintf(
@@ -105,9 +104,6 @@ func resolveProvider(namespace string, ref v1alpha1.ProviderReference, providers
 		}
 		return nil, &problem{v1alpha1.ReasonProviderNotFound, fmt.Sprintf("VisionProvider %q does not exist", ref.Name)}
 	}
-	if alias := aliasOf(ref); !isRouteLabel(alias) {
-		return nil, &problem{v1alpha1.ReasonInvalid, fmt.Sprintf("%q cannot stand in a route; give the reference an alias", alias)}
-	}
 	return found, nil
 }
 
@@ -116,12 +112,6 @@ func aliasOf(ref v1alpha1.ProviderReference) string {
 		return ref.Alias
 	}
 	return ref.Name
-}
-
-// isRouteLabel reports whether a name can be the first part of a route.
-func isRouteLabel(name string) bool {
-	route, err := router.ParseRoute(name + "/m")
-	return err == nil && route.Provider == name
 }
 
 // checkProfile holds a profile against the document's own rules.

@@ -5,7 +5,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -83,15 +82,11 @@ func podProfile(p *v1alpha1.VisionPolicy, profile *router.Profile) PodProfile {
 
 // canonicalDefault is a defaultModel as the document holds it.
 func canonicalDefault(model string, uses []use) string {
-	if isAuto(model) {
+	if model == router.Auto {
 		return router.Auto
 	}
 	return canonicalRoute(model, uses)
 }
-
-// isAuto reports whether a defaultModel leaves the choice to the order of
-// providers. The word counts in any case.
-func isAuto(model string) bool { return strings.EqualFold(model, router.Auto) }
 
 // canonicalRoute fills in the endpoint that the short form leaves to the
 // provider's first. A route that names nothing known stays as it is written,

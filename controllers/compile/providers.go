@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/api/v1alpha1/validation"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -45,7 +46,7 @@ func compileProviders(in Input) *providerSet {
 		verdict := ProviderVerdict{
 			Accepted:     acceptProvider(in.Namespace, p, doc),
 			Supported:    supportTransport(p.Spec.Transport),
-			Unprogrammed: unprogrammedProvider(p),
+			Unprogrammed: validation.UnprogrammedProvider(p),
 		}
 		set.verdicts[doc.Name] = verdict
 		if verdict.Accepted.OK {
@@ -67,8 +68,8 @@ func supportTransport(t v1alpha1.Transport) Verdict {
 		"spec.transport: the runtime of this build does not speak %s yet; no call goes to this provider", t)}
 }
 
-// acceptProvider judges a VisionProvider: by the rules that the API server
-// cannot see or an offline file has not met, then by the document's own.
+// acceptProvider judges a VisionProvider: by the rules of its kind, which the
+// admission webhook shares, then by the document's own.
 func acceptProvider(namespace string, p *v1alpha1.VisionProvider, doc router.Provider) Verdict {
 	problems := checkProvider(p)
 	if len(problems) == 0 {

@@ -1,0 +1,121 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// gathered is all that one reconcile of a namespace's router reads.
+type gathered struct {
+	input compile.Input
+	// router and env are what the API server holds under our two names; nil for nothing.
+	router, env *corev1.ConfigMap
+}
+
+// served reports whether the namespace has a policy of its own. A baseline
+// serves other namespaces.
+func (g *gathered) served() bool {
+	for i := range g.input.Policies {
+		if g.input.Policies[i].Spec.NamespaceSelector == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *routerReconciler) gather(ctx context.Context, namespace string) (*gathered, error) {
+	var policies v1alpha1.VisionPolicyList
+	if err := r.client.List(ctx, &policies, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing policies of namespace %s: %w", namespace, err)
+	}
+	var providers v1alpha1.VisionProviderList
+	if err := r.client.List(ctx, &providers, client.InNamespace(namespace)); err != nil {
+		return nil, fmt.Errorf("listing providers of namespace %s: %w", namespace, err)
+	}
+	g := &gathered{input: compile.Input{Namespace: namespace, OperatorNamespace: r.operatorNamespace,
+		Policies: policies.Items, Providers: providers.Items}}
+	var err error
+	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served()); err != nil {
+		return nil, err
+	}
+	if g.env, err = r.held(ctx, namespace, compile.EnvConfigMapName, g.served()); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// held returns the ConfigMap of a name, or nil. The cache knows those with our
+// label; where it has none and one is wanted, the API server is asked, since
+// one without our label may stand in its place.
+func (r *routerReconciler) held(ctx context.Context, namespace, name string, wanted bool) (*corev1.ConfigMap, error) {
+	readers := []client.Reader{r.client}
+	if wanted {
+		readers = append(readers, r.live)
+	}
+	for _, reader := range readers {
+		var found corev1.ConfigMap
+		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found)
+		switch {
+		case err == nil:
+			return &found, nil
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", namespace, name, err)
+		}
+	}
+	return nil, nil
+}
+
+// isOurs reports whether a ConfigMap is one that we published: it carries our
+// label, or we once applied it and somebody took the label off.
+func isOurs(c *corev1.ConfigMap) bool {
+	if c.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy {
+		return true
+	}
+	return appliedFields(c) != nil
+}
+
+// ownsData reports whether what the keys hold was written by us last: whoever
+// else writes a field takes it from its owner.
+func ownsData(c *corev1.ConfigMap, data map[string]string) bool {
+	owned := appliedFields(c)
+	for key := range data {
+		if _, ok := owned["f:"+key]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// appliedFields are the fields of data that we own, "f:" before each; nil when
+// we never applied the object.
+func appliedFields(c *corev1.ConfigMap) map[string]any {
+	for _, entry := range c.ManagedFields {
+		if entry.Manager != v1alpha1.ManagedBy || entry.Operation != metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Data map[string]any `json:"f:data"`
+		}
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+			return map[string]any{} // applied by us, in a form that we do not read
+		}
+		if fields.Data == nil {
+			return map[string]any{}
+		}
+		return fields.Data
+	}
+	return nil
+}

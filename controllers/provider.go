@@ -1,0 +1,85 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+)
+
+// providerReconciler keeps one provider's status. What a provider means to
+// routers is the router controller's.
+type providerReconciler struct {
+	client    client.Client // cached
+	live      client.Reader // not cached: Secrets
+	intervals Intervals
+}
+
+// Reconcile judges the provider and its key, and reports.
+func (r *providerReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var p v1alpha1.VisionProvider
+	if err := r.client.Get(ctx, req.NamespacedName, &p); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	verdict := compile.Compile(compile.Input{Namespace: p.Namespace, Providers: []v1alpha1.VisionProvider{p}}).Providers[p.Namespace+"/"+p.Name]
+	key, err := r.readKey(ctx, &p)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	status := providerStatus(&p, verdict, key, metav1.Now())
+	if !equality.Semantic.DeepEqual(p.Status, status) {
+		changed := p.DeepCopy()
+		changed.Status = status
+		if err := patchStatus(ctx, r.client, &p, changed); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	return reconcile.Result{RequeueAfter: r.again(key)}, nil
+}
+
+func (r *providerReconciler) setup(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("provider").
+		For(&v1alpha1.VisionProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Complete(r)
+}
+
+// again says when to read the key again: Secrets cannot be watched without
+// reading them all.
+func (r *providerReconciler) again(key credential) time.Duration {
+	switch {
+	case !key.read:
+		return 0
+	case key.reason == v1alpha1.ReasonResolved:
+		return r.intervals.CredentialRefresh
+	}
+	return r.intervals.CredentialRetry
+}
+
+// providerStatus is what a provider's status should say.
+func providerStatus(p *v1alpha1.VisionProvider, v compile.ProviderVerdict, key credential, now metav1.Time) v1alpha1.VisionProviderStatus {
+	accepted := verdictCondition(v1alpha1.ConditionAccepted, v.Accepted)
+	resolved := metav1.Condition{Type: v1alpha1.ConditionCredentialsResolved, Status: key.status, Reason: key.reason, Message: key.message}
+	supported := verdictCondition("", v.Supported)
+	message := "the provider can be used"
+	if len(v.Unprogrammed) > 0 {
+		message = fmt.Sprintf("%s; %s", message, notObeyed(v.Unprogrammed))
+	}
+	return v1alpha1.VisionProviderStatus{
+		Conditions:                 stamp(p.Status.Conditions, p.Generation, now, accepted, resolved, ready(message, accepted, supported, resolved)),
+		CredentialsResourceVersion: key.resourceVersion,
+	}
+}

@@ -1,0 +1,223 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// publication is what became of a document: the verdict in the terms of the
+// condition Programmed, the digest of the bytes that the API server holds (empty
+// unless they are the document's), and when to come again (0 for never).
+type publication struct {
+	verdict compile.Verdict
+	digest  string
+	again   time.Duration
+}
+
+var pending = publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonPending,
+	Message: "ConfigMap " + router.ConfigMapName + " has not been published yet; it is tried again"}}
+
+// publish makes the API server hold the document and the variables, or, in a
+// namespace that is not served, takes back what it holds. Beside an error the
+// publication is pending.
+func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router.Document) (publication, error) {
+	if !g.served() {
+		return r.retire(ctx, g, doc)
+	}
+	data, err := router.Marshal(doc)
+	switch {
+	case router.IsTooLarge(err):
+		return publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonRouterTooLarge, Message: fmt.Sprintf(
+			"the router document of namespace %s would exceed %d KiB; the previous one stays", g.input.Namespace, router.MaxBytes>>10)}}, nil
+	case err != nil:
+		return pending, err
+	}
+	for _, held := range []*corev1.ConfigMap{g.router, g.env} {
+		if held != nil && !isOurs(held) {
+			return publication{again: r.leftover, verdict: compile.Verdict{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
+				"ConfigMap %s exists without the label %s=%s and is not ours to write; remove it", held.Name, v1alpha1.ManagedByLabel, v1alpha1.ManagedBy)}}, nil
+		}
+	}
+	return r.putBoth(ctx, g, data)
+}
+
+// putBoth writes the variables before the router, so that whoever waits for
+// the router finds both.
+func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte) (publication, error) {
+	before := everProgrammed(g.input.Policies)
+	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
+	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
+		data: map[string]string{router.Key: string(data)}, held: g.router, before: before}
+	if _, err := r.put(ctx, env); err != nil {
+		return r.terminating(err)
+	}
+	live, err := r.put(ctx, document)
+	if err != nil {
+		return r.terminating(err)
+	}
+	if live[router.Key] != string(data) {
+		return pending, fmt.Errorf("publishing ConfigMap %s/%s: the API server holds other bytes than were applied", document.namespace, document.name)
+	}
+	return publication{digest: router.Digest(data), verdict: compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
+		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}}, nil
+}
+
+// terminating forgives that nothing can be made in a namespace that is being deleted.
+func (r *routerReconciler) terminating(err error) (publication, error) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonPending, Message: "the namespace is being deleted"}}, nil
+	}
+	return pending, err
+}
+
+// everProgrammed reports whether a policy says that its router was published.
+func everProgrammed(policies []v1alpha1.VisionPolicy) bool {
+	for i := range policies {
+		if policies[i].Status.Router != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// wanted is one ConfigMap as it shall be.
+type wanted struct {
+	namespace, name string
+	data            map[string]string
+	// held is what is there now; nil for nothing.
+	held *corev1.ConfigMap
+	// before says that it has been published before.
+	before bool
+}
+
+// satisfied reports whether what is there is what shall be. Keys that others
+// added are theirs.
+func (w *wanted) satisfied() bool {
+	if w.held == nil || w.held.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy {
+		return false
+	}
+	for key, value := range w.data {
+		if live, ok := w.held.Data[key]; !ok || live != value {
+			return false
+		}
+	}
+	return true
+}
+
+// drift says who but us made what is there differ from what shall be; empty
+// when we did, by having something new to say.
+func (w *wanted) drift() string {
+	switch {
+	case w.held == nil && w.before:
+		return "had been deleted"
+	case w.held != nil && w.held.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy:
+		return "had lost its label"
+	case w.held != nil && !ownsData(w.held, w.data):
+		return "had been edited"
+	}
+	return ""
+}
+
+// put writes a ConfigMap unless it is as it shall be, and returns the data that
+// the API server then holds.
+func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string, error) {
+	if w.satisfied() {
+		return w.held.Data, nil
+	}
+	if w.held != nil && w.held.Immutable != nil && *w.held.Immutable {
+		if err := r.remove(ctx, w.held); err != nil {
+			return nil, err
+		}
+	}
+	object := applycorev1.ConfigMap(w.name, w.namespace).
+		WithLabels(map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}).
+		WithData(w.data)
+	if err := r.client.Apply(ctx, object, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("publishing ConfigMap %s/%s: %w", w.namespace, w.name, err)
+	}
+	if drift := w.drift(); drift != "" {
+		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", "Restore",
+			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, drift)
+	}
+	return object.Data, nil
+}
+
+// eventTarget is the object that an event is about.
+func eventTarget(applied *applycorev1.ConfigMapApplyConfiguration) *corev1.ConfigMap {
+	target := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: *applied.Namespace, Name: *applied.Name}}
+	if applied.UID != nil {
+		target.UID = *applied.UID
+	}
+	return target
+}
+
+// retire takes back a namespace's router: nothing is granted any more while
+// injected pods are left, and then both ConfigMaps go.
+func (r *routerReconciler) retire(ctx context.Context, g *gathered, doc *router.Document) (publication, error) {
+	if g.router == nil && g.env == nil {
+		return publication{}, nil
+	}
+	left, err := r.injectedPodsLeft(ctx, g.input.Namespace)
+	if err != nil {
+		return publication{}, err
+	}
+	if left {
+		data, err := router.Marshal(doc)
+		if err != nil {
+			return publication{}, err
+		}
+		if published, err := r.putBoth(ctx, g, data); err != nil {
+			return published, err
+		}
+		return publication{again: r.leftover}, nil
+	}
+	for _, held := range []*corev1.ConfigMap{g.router, g.env} {
+		if held == nil {
+			continue
+		}
+		if err := r.remove(ctx, held); err != nil {
+			return publication{}, err
+		}
+	}
+	return publication{}, nil
+}
+
+// remove deletes the very object that was read.
+func (r *routerReconciler) remove(ctx context.Context, held *corev1.ConfigMap) error {
+	err := r.client.Delete(ctx, held, client.Preconditions{UID: &held.UID, ResourceVersion: &held.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("removing ConfigMap %s/%s: %w", held.Namespace, held.Name, err)
+	}
+	return nil
+}
+
+// unfinished selects pods that have not ended.
+var unfinished = client.MatchingFieldsSelector{Selector: fields.ParseSelectorOrDie("status.phase!=Succeeded,status.phase!=Failed")}
+
+// injectedPodsLeft reports whether a pod with the runtime has yet to end. Only
+// the metadata of one such pod is read.
+func (r *routerReconciler) injectedPodsLeft(ctx context.Context, namespace string) (bool, error) {
+	pods := &metav1.PartialObjectMetadataList{}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	err := r.live.List(ctx, pods, client.InNamespace(namespace), client.Limit(1),
+		client.MatchingLabels{v1alpha1.InjectedLabel: "true"}, unfinished)
+	if err != nil {
+		return false, fmt.Errorf("looking for injected pods of namespace %s: %w", namespace, err)
+	}
+	return len(pods.Items) > 0, nil
+}

@@ -1,0 +1,110 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// report writes the status of every policy whose status is not what it should be.
+func (r *routerReconciler) report(ctx context.Context, policies []v1alpha1.VisionPolicy, verdicts map[string]compile.PolicyVerdict, published publication) error {
+	now := metav1.Now()
+	var errs []error
+	for i := range policies {
+		p := &policies[i]
+		status := policyStatus(p, verdicts[p.Name], published, now)
+		if equality.Semantic.DeepEqual(p.Status, status) {
+			continue
+		}
+		changed := p.DeepCopy()
+		changed.Status = status
+		errs = append(errs, patchStatus(ctx, r.client, p, changed))
+	}
+	return errors.Join(errs...)
+}
+
+// patchStatus writes one status, if the object is still the one that was read.
+func patchStatus(ctx context.Context, c client.Client, old, changed client.Object) error {
+	before, ok := old.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("reporting on %s/%s: not an object", old.GetNamespace(), old.GetName())
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := c.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.ManagedBy)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("reporting on %s/%s: %w", old.GetNamespace(), old.GetName(), err)
+	}
+	return nil
+}
+
+// policyStatus is what a policy's status should say.
+func policyStatus(p *v1alpha1.VisionPolicy, v compile.PolicyVerdict, published publication, now metav1.Time) v1alpha1.VisionPolicyStatus {
+	accepted := verdictCondition(v1alpha1.ConditionAccepted, v.Accepted)
+	refs := verdictCondition(v1alpha1.ConditionResolvedRefs, v.ResolvedRefs)
+	if !v.Accepted.OK {
+		refs = unknown(v1alpha1.ConditionResolvedRefs, v.ResolvedRefs.Reason, v.ResolvedRefs.Message)
+	}
+	programmed := programmedCondition(v, published)
+	conditions := []metav1.Condition{accepted, refs, programmed, ready(readyMessage(v), accepted, refs, programmed)}
+	if v.Overridden.OK {
+		conditions = append(conditions, verdictCondition(v1alpha1.ConditionOverridden, v.Overridden))
+	}
+	return v1alpha1.VisionPolicyStatus{
+		Conditions:   stamp(p.Status.Conditions, p.Generation, now, conditions...),
+		DefaultRoute: v.DefaultRoute,
+		Candidates:   v.Candidates,
+		Router:       routerStatus(p.Status.Router, v, published),
+		Pods:         p.Status.Pods,
+	}
+}
+
+// programmedCondition says whether the published router carries a policy.
+func programmedCondition(v compile.PolicyVerdict, published publication) metav1.Condition {
+	verdict := published.verdict
+	switch {
+	case !v.Accepted.OK:
+		verdict = compile.Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted, so no router carries it"}
+	case v.Profile == "":
+		verdict = compile.Verdict{Reason: v1alpha1.ReasonPartiallyProgrammed, Message: "no router carries the policy: " + notObeyed(v.Unprogrammed)}
+	case verdict.OK && len(v.Unprogrammed) > 0:
+		verdict.Reason = v1alpha1.ReasonPartiallyProgrammed
+		verdict.Message += "; " + notObeyed(v.Unprogrammed)
+	}
+	return verdictCondition(v1alpha1.ConditionProgrammed, verdict)
+}
+
+func readyMessage(v compile.PolicyVerdict) string {
+	if len(v.Unprogrammed) > 0 {
+		return "the policy is in force; " + notObeyed(v.Unprogrammed)
+	}
+	return "the policy is in force"
+}
+
+func notObeyed(fields []string) string {
+	return "this build does not obey " + strings.Join(fields, ", ")
+}
+
+// routerStatus names the router that carries a policy. One that could not be
+// replaced because it would be too large stays in force, and named.
+func routerStatus(old *v1alpha1.RouterStatus, v compile.PolicyVerdict, published publication) *v1alpha1.RouterStatus {
+	switch {
+	case v.Profile == "":
+		return nil
+	case published.digest != "":
+		return &v1alpha1.RouterStatus{ConfigMap: router.ConfigMapName, Digest: published.digest}
+	case published.verdict.Reason == v1alpha1.ReasonRouterTooLarge, published.verdict.Reason == v1alpha1.ReasonPending:
+		return old
+	}
+	return nil
+}

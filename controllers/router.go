@@ -1,0 +1,70 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// routerReconciler keeps one namespace's router and its policies' status. The
+// name of a request is the namespace.
+type routerReconciler struct {
+	client            client.Client // cached
+	live              client.Reader // not cached
+	events            events.EventRecorder
+	operatorNamespace string
+	leftover          time.Duration
+}
+
+// Reconcile gathers, compiles, publishes and reports.
+func (r *routerReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	g, err := r.gather(ctx, req.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	out := compile.Compile(g.input)
+	published, publishing := r.publish(ctx, g, out.Document)
+	reporting := r.report(ctx, g.input.Policies, out.Policies, published)
+	if err := errors.Join(publishing, reporting); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: published.again}, nil
+}
+
+func (r *routerReconciler) setup(mgr ctrl.Manager) error {
+	edited := builder.WithPredicates(predicate.GenerationChangedPredicate{})
+	published := builder.WithPredicates(predicate.NewPredicateFuncs(isPublished))
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("router").
+		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
+		Watches(&v1alpha1.VisionProvider{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(toNamespace), published).
+		Complete(r)
+}
+
+// toNamespace wakes the router of an object's namespace.
+func toNamespace(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: object.GetNamespace()}}}
+}
+
+// isPublished reports whether an object has the name of one that we publish.
+func isPublished(object client.Object) bool {
+	return object.GetName() == router.ConfigMapName || object.GetName() == compile.EnvConfigMapName
+}
