@@ -48,15 +48,40 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(used/float64(n), "used-rss-MiB")
 }
 
-// residentMiB is VmRSS of a process.
-func residentMiB(b *testing.B, pid int) float64 {
+// BenchmarkLargeImage looks at one image of 20 MiB, the largest that is read by
+// default, and reports the process's highest resident memory (peak-MiB): the
+// file, its base64 and the request around it. A container's memory limit must
+// leave room for as many of them as agents send at once.
+func BenchmarkLargeImage(b *testing.B) {
+	w := newWorld(b)
+	w.publish(nil)
+	picture := w.picture("large.png")
+	if err := os.Truncate(picture, 20<<20); err != nil {
+		b.Fatal(err)
+	}
+	p, _ := launch(b, w.flags()...)
+	n := 0
+	for b.Loop() {
+		n++ // another prompt each time, so that the cache does not answer
+		got := post(b, p.agents+"/v1/view-image", fmt.Appendf(nil, `{"path":%q,"prompt":"look %d"}`, picture, n))
+		if got.status != 200 {
+			b.Fatalf("status %d: %s", got.status, got.body)
+		}
+	}
+	b.ReportMetric(memoryMiB(b, p.cmd.Process.Pid, "VmHWM"), "peak-MiB")
+}
+
+func residentMiB(b *testing.B, pid int) float64 { return memoryMiB(b, pid, "VmRSS") }
+
+// memoryMiB is one size of a process as Linux counts it.
+func memoryMiB(b *testing.B, pid int, name string) float64 {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
 	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
 			if err != nil {
 				b.Fatal(err)
@@ -64,6 +89,6 @@ func residentMiB(b *testing.B, pid int) float64 {
 			return kib / 1024
 		}
 	}
-	b.Fatal("no VmRSS")
+	b.Fatalf("no %s in the status of process %d", name, pid)
 	return 0
 }

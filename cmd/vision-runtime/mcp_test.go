@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
@@ -12,7 +13,9 @@ import (
 	"os/exec"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -209,5 +212,80 @@ func TestTheBuiltCommandServesMCPOnStandardInputAndOutput(t *testing.T) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("log line %q is no JSON", line)
 		}
+	}
+}
+
+// TestHostsThatSpeakAnOlderProtocolAreServed sends what such a host sends, by
+// hand: the handshake and then a call, each on its own connection.
+func TestHostsThatSpeakAnOlderProtocolAreServed(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	ask := func(version, body string) map[string]any {
+		r, err := http.NewRequest(http.MethodPost, s.url("/mcp"), strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("MCP-Protocol-Version", version)
+		got := do(t, r)
+		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/json" {
+			t.Fatalf("%s: status %d, type %q: %s", version, got.status, got.header.Get("Content-Type"), got.body)
+		}
+		return got.object(t)["result"].(map[string]any)
+	}
+	for _, version := range []string{"2025-03-26", "2025-06-18", "2025-11-25"} {
+		hello := ask(version, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+
+			`","capabilities":{},"clientInfo":{"name":"old","version":"1"}}}`)
+		if hello["protocolVersion"] != version || hello["serverInfo"].(map[string]any)["name"] != "vision-runtime" {
+			t.Errorf("%s: hello is %v", version, hello)
+		}
+		arguments, _ := json.Marshal(map[string]string{"path": w.picture("a.png"), "prompt": "42"})
+		result := ask(version, `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ViewImage","arguments":`+string(arguments)+`}}`)
+		if result["isError"] == true || result["structuredContent"] == nil {
+			t.Errorf("%s: result is %v", version, result)
+		}
+	}
+}
+
+func TestTheBuiltCommandEndsOnSIGTERMWhileItServesMCP(t *testing.T) {
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t)
+	cmd := exec.Command(path, "mcp", "--router", w.router, "--profile", "policy/default")
+	stdin, err := cmd.StdinPipe() // stays open
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	if _, err := stdin.Write([]byte(hello + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("exit: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		_ = cmd.Process.Kill()
+		t.Fatal("still running 10 s after SIGTERM")
 	}
 }

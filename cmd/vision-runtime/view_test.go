@@ -9,14 +9,19 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/serve/tool"
+	"github.com/visionoperator/vision-operator/runtime/telemetry"
 )
 
 func TestAViewIsAnsweredOnceByTheModelAndThenByTheCache(t *testing.T) {
@@ -245,4 +250,21 @@ func pngHeader(width, height uint32) []byte {
 	out := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
 	out = append(out, chunk...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(chunk))
+}
+
+func TestAPanicBecomesAFaultAndIsCounted(t *testing.T) {
+	log := &lines{}
+	broken := &app{log: newLogger(log, slog.LevelInfo), metrics: telemetry.New(time.Now())} // it has no engine
+	_, err := broken.view(t.Context(), tool.Args{Path: "/secret/path.png", Prompt: "secret prompt"})
+	if f := fault.As(err); f.Kind != fault.VisionObservationFailed || f.Reason != "Internal" {
+		t.Errorf("got %v", err)
+	}
+	var text bytes.Buffer
+	_ = broken.metrics.Write(&text, telemetry.Router{})
+	if !strings.Contains(text.String(), `{outcome="vision_observation_failed"} 1`) {
+		t.Errorf("not counted:\n%s", &text)
+	}
+	if !strings.Contains(log.String(), "panicked") || strings.Contains(log.String(), "secret") {
+		t.Errorf("log is %s", log.String())
+	}
 }

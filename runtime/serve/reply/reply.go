@@ -56,7 +56,7 @@ func Raw(w http.ResponseWriter, status int, body []byte) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(append(slices.Clip(body), '\n')) // the caller's bytes may be shared
 }
 
 // Fault writes an error that has no image behind it.
