@@ -93,7 +93,7 @@ func TestDecodeReadsWebP(t *testing.T) {
 			dark++
 		}
 	}
-	if got.Width != 640 || got.Height != 120 || dark < 500 || dark > 10000 {
+	if got.Width != 640 || got.Height != 300 || dark < 500 || dark > 10000 {
 		t.Errorf("got %dx%d with %d dark pixels", got.Width, got.Height, dark)
 	}
 }
