@@ -44,9 +44,10 @@ func (e *Engine) view(ctx context.Context, req Request) (*observation.Result, *f
 		return nil, bad
 	}
 	l := &look{engine: e, snapshot: snap, profile: profile, request: req}
-	if l.picture, bad = open(e.options.Workspaces, req.Path, &profile.Limits); bad != nil {
+	if l.picture, bad = e.open(ctx, req.Path, &profile.Limits); bad != nil {
 		return nil, bad
 	}
+	defer l.picture.release()
 	result := &observation.Result{VisualReference: l.picture.reference}
 	bad = l.choose()
 	result.VisionSelection = l.selected

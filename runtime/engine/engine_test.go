@@ -318,3 +318,31 @@ func TestAnEndpointWithABrokenCABundleIsRefusedAloneAndTheRestServes(t *testing.
 	}
 	r.view(engine.Request{Path: path, Prompt: "what"})
 }
+
+func TestImagesThatDoNotFitAtOnceWaitForTheirTurn(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	req := engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"}
+	release, err := r.engine.Fill(background)
+	must(t, err)
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if _, err := r.engine.View(ctx, req); fault.As(err).Reason != "Canceled" || fault.As(err).Kind != fault.ImageReadFailed {
+		t.Errorf("the call that found no room gave %v", err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := r.engine.View(background, req)
+		done <- err
+	}()
+	release()
+	must(t, <-done)
+	// Whatever came of a request, it let go of what it held.
+	r.refused(engine.Request{Path: req.Path, Prompt: "what", Model: "models/text"}, fault.VisionAdapterUnavailable, "ModelLacksImageInput")
+	r.refused(engine.Request{Path: r.file("far.jpg", farJPEG(60_000, 60_000)), Prompt: "what"}, fault.BudgetExceeded, "TooManyPixels")
+	soon, stop := context.WithTimeout(background, 10*time.Second)
+	defer stop()
+	release, err = r.engine.Fill(soon)
+	must(t, err)
+	release()
+}

@@ -3,5 +3,12 @@
 
 package engine
 
+import "context"
+
 // FileFault is fileFault, for failures that a test cannot cause on every machine.
 var FileFault = fileFault
+
+// Fill holds as much as images may take at once, and returns what lets go of it.
+func (e *Engine) Fill(ctx context.Context) (release func(), err error) {
+	return e.hold(ctx, maxHeldBytes)
+}

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -19,19 +20,27 @@ type picture struct {
 	facts     probe.Facts
 	data      []byte
 	reference *observation.Reference
+	release   func()
 }
+
+// maxHeldBytes bounds the images that requests hold at the same time; those
+// that come on top wait. It is what keeps a sidecar small under load.
+const maxHeldBytes = 64 << 20
+
+// at adds the caller's path to a fault, bounded by the system's PATH_MAX.
+func at(f *fault.Fault, path string) *fault.Fault { return f.With("path", path[:min(len(path), 4096)]) }
 
 // open opens, probes, judges and reads one image, in an order in which what is
 // refused costs the least: the body of a file that is too large, or whose
-// header tells too many pixels, is never read.
-func open(set *workspace.Set, path string, limits *router.Limits) (*picture, *fault.Fault) {
-	h, err := set.Open(path)
+// header tells too many pixels, is never read. The caller releases the picture.
+func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (*picture, *fault.Fault) {
+	h, err := e.options.Workspaces.Open(path)
 	if err != nil {
 		return nil, fileFault(err, path)
 	}
 	defer func() { _ = h.Close() }() // only read from
 	if bad := checkBytes(h.Size(), limits); bad != nil {
-		return nil, bad.With("path", path)
+		return nil, at(bad, path)
 	}
 	header, err := h.Header(probe.MaxHeader)
 	if err != nil {
@@ -39,17 +48,42 @@ func open(set *workspace.Set, path string, limits *router.Limits) (*picture, *fa
 	}
 	facts, err := probe.Header(header)
 	if bad := checkFacts(facts, err, limits); bad != nil {
-		return nil, bad.With("path", path)
+		return nil, at(bad, path)
 	}
+	release, err := e.hold(ctx, h.Size())
+	if err != nil {
+		return nil, at(fault.New(fault.ImageReadFailed, "Canceled", "the call ended before the image could be read").
+			Hint("Call again; many images are being looked at.").Because(err), path)
+	}
+	pic, bad := read(h, path, limits)
+	if bad != nil {
+		release()
+		return nil, bad
+	}
+	pic.release = release
+	return pic, nil
+}
+
+// hold waits until an image of size bytes fits into what may be held at once.
+func (e *Engine) hold(ctx context.Context, size int64) (release func(), err error) {
+	size = min(size, maxHeldBytes) // a policy may allow a larger one: it goes alone
+	if err := e.held.Acquire(ctx, size); err != nil {
+		return nil, err
+	}
+	return func() { e.held.Release(size) }, nil
+}
+
+// read reads the whole image and judges it.
+func read(h *workspace.Handle, path string, limits *router.Limits) (*picture, *fault.Fault) {
 	file, err := h.ReadAll(min(limits.Image.MaxBytes, limits.Request.MaxTotalImageBytes))
 	if err != nil {
 		return nil, fileFault(err, path)
 	}
 	// Again on the bytes that will be sent: the file may have been another a
 	// moment ago, and a JPEG may tell its size behind the header.
-	facts, err = probe.Content(file.Bytes)
+	facts, err := probe.Content(file.Bytes)
 	if bad := checkFacts(facts, err, limits); bad != nil {
-		return nil, bad.With("path", path)
+		return nil, at(bad, path)
 	}
 	return &picture{
 		facts: facts, data: file.Bytes,
@@ -124,7 +158,7 @@ func typeNotAccepted(mediaType, owner string, accepted []string) *fault.Fault {
 func fileFault(err error, path string) *fault.Fault {
 	e, ok := errors.AsType[*workspace.Error](err)
 	if !ok {
-		return fault.New(fault.ImageReadFailed, "IO", "the image could not be read").With("path", path).Because(err)
+		return at(fault.New(fault.ImageReadFailed, "IO", "the image could not be read").Because(err), path)
 	}
 	invalid := func(message, hint string) *fault.Fault {
 		return fault.New(fault.InvalidToolInput, string(e.Reason), "%s", message).With("field", fieldPath).Hint("%s", hint)
@@ -155,5 +189,5 @@ func fileFault(err error, path string) *fault.Fault {
 			f.With("io_error", e.Unwrap().Error()) // the system's words, without a path
 		}
 	}
-	return f.With("path", path).Because(err)
+	return at(f, path).Because(err)
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
@@ -37,6 +39,7 @@ type Engine struct {
 	using    sync.Mutex // one Use at a time
 	snapshot atomic.Pointer[snapshot]
 	cache    *cache.Cache
+	held     *semaphore.Weighted // bytes of images in memory
 }
 
 // New returns an Engine without a router document: until Use, every request is
@@ -48,7 +51,7 @@ func New(o Options) *Engine {
 	if o.Workspaces == nil {
 		o.Workspaces = &workspace.Set{}
 	}
-	return &Engine{options: o, cache: cache.New(cache.Limits{}, nil)}
+	return &Engine{options: o, cache: cache.New(cache.Limits{}, nil), held: semaphore.NewWeighted(maxHeldBytes)}
 }
 
 // Use takes a document into service for the requests that come after it;

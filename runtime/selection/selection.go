@@ -89,7 +89,7 @@ func newChooser(in Input) *chooser {
 	c.selection.SelectedMode = observation.ModeUnavailable
 	c.selection.Candidates = []observation.Candidate{}
 	if in.Primary != "" {
-		c.selection.PrimaryModel = in.Primary
+		c.selection.PrimaryModel = clip(in.Primary)
 		if r, err := router.ParseRoute(in.Primary); err == nil {
 			c.selection.PrimaryProvider, c.selection.PrimaryModel = r.Provider, r.Model
 			c.primary = r

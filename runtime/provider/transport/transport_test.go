@@ -29,7 +29,13 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(childURL); url != "" {
+		child(url)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const key = "sk-very-secret-0123456789"
 
