@@ -168,9 +168,9 @@ type Endpoint struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
-	// +kubebuilder:validation:XValidation:rule=`self.matches('^https?://')`,message="must begin with https:// or http://, in lower case"
-	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[^/?#]*//[^/?#]*@')`,message="must not hold a user name or password: name the key in spec.credentials"
-	// +kubebuilder:validation:XValidation:rule=`!self.matches('[?#]')`,message="must not hold a query or a fragment: it is a base URL, such as https://api.example.com/v1"
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^https?://')`,reason=FieldValueForbidden,message="must begin with https:// or http://, in lower case"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[^/?#]*//[^/?#]*@')`,reason=FieldValueForbidden,message="must not hold a user name or password: name the key in spec.credentials"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('[?#]')`,reason=FieldValueForbidden,message="must not hold a query or a fragment: it is a base URL, such as https://api.example.com/v1"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'(?i)^https?://(?:(?:169[.]254|(?:0|22[4-9]|23[0-9])[.][0-9]{1,3})(?:[.][0-9]{1,3}){2}|100[.]100[.]100[.]200|192[.]0[.]0[.]192|168[.]63[.]129[.]16|metadata[.]google[.]internal|metadata[.]goog|\[(?:fe[89ab][0-9a-f]|ff[0-9a-f]{2}|fd00:0?ec2):[^/]*|\[fd20:0{0,2}ce:[0:]*:0?254\])(?:[:/]|$)')`,message="must not point at a link-local, metadata, multicast or unspecified address"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || (self.matches(r'(?i)^https?://(?:(?:[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?[.])*(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9]|[0-9][-0-9]{0,61}[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)|(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])|\[(?:::1|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){7}|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){0,5}::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,5})?)\])(?:[:/]|$)') && !self.matches(r'(?i)^https?://(?:[^/:]*[.])?0x[0-9a-f]*(?:[:/]|$)') && !self.matches(r'(?i)^https?://\[(?:(?:[^:/]*:){8}|0{0,2}64:0?ff9b:|2002:)'))`,message="the host must be a name whose last label has a letter, four plain decimals such as 192.0.2.1, or IPv6 in brackets without zone or embedded IPv4"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || self.matches(r'(?i)^https?://(?:\[[^/\]]*\]|[^/:]*)(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(?:/(?:[-a-z0-9._~!$&()*+,;=:@/]|%[0-9a-f]{2})*)?$')`,message="after the host there may be a port of 1 to 65535 and a path of plain URL characters, nothing else"
@@ -243,7 +243,7 @@ type HTTPHeader struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[!-~](?:[\t -~]*[!-~])?$')`,message="a header value must be one line of printable ASCII, without white space at its ends"
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[!-~](?:[\t -~]*[!-~])?$')`,reason=FieldValueForbidden,message="a header value must be one line of printable ASCII, without white space at its ends"
 	Value string `json:"value"`
 }
 

@@ -1,0 +1,92 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+)
+
+// UnprogrammedProvider returns the paths of the fields of a VisionProvider that
+// are set and whose behaviour this build does not have yet, in the order of the
+// fields. A value that asks for what this build does anyway is not among them.
+func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
+	u, spec := &unprogrammed{}, &p.Spec
+	u.add(spec.Transport != v1alpha1.TransportOpenAIChatCompletions, "spec.transport")
+	for i := range spec.Models {
+		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
+		u.add(m.Family != "", at+".family")
+		u.add(m.ToolImages != nil, at+".toolImages")
+		u.add(m.Price != nil, at+".price")
+	}
+	u.add(spec.Discovery != nil, "spec.discovery")
+	u.add(spec.Probe != nil, "spec.probe")
+	if a := spec.AllowedNamespaces; a != nil {
+		u.add(is(a.From, v1alpha1.NamespacesFromAll, v1alpha1.NamespacesFromSelector), "spec.allowedNamespaces")
+	}
+	return u.paths
+}
+
+// UnprogrammedPolicy does the same for a VisionPolicy.
+func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
+	u, spec := &unprogrammed{}, &p.Spec
+	u.add(spec.NamespaceSelector != nil, "spec.namespaceSelector")
+	for i, r := range spec.Providers {
+		u.add(r.Namespace != "" && r.Namespace != p.Namespace, fmt.Sprintf("spec.providers[%d].namespace", i))
+	}
+	u.add(len(spec.FallbackModels) > 0, "spec.fallbackModels")
+	if l := spec.Limits; l != nil {
+		u.add(l.Image != nil && is(l.Image.OnOversize, v1alpha1.OnOversizeDownscale), "spec.limits.image.onOversize")
+		u.add(l.Request != nil && l.Request.MaxImageTokens != nil, "spec.limits.request.maxImageTokens")
+	}
+	u.add(len(spec.Quotas) > 0, "spec.quotas")
+	if spec.Injection != nil {
+		u.injection(spec.Injection)
+	}
+	u.add(spec.Cache != nil && is(spec.Cache.Persist, true), "spec.cache.persist")
+	if r := spec.Runtime; r != nil && r.Proxy != nil {
+		u.add(is(r.Proxy.Enabled, true), "spec.runtime.proxy.enabled")
+		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")
+		u.add(len(r.Proxy.Passthrough) > 0, "spec.runtime.proxy.passthrough")
+	}
+	u.add(spec.Admission != nil && is(spec.Admission.Mode, v1alpha1.AdmissionEnforce), "spec.admission.mode")
+	return u.paths
+}
+
+// injection: nothing is injected yet, which is what mode: Off asks for.
+func (u *unprogrammed) injection(i *v1alpha1.Injection) {
+	const at = "spec.injection."
+	u.add(i.Mode != nil && *i.Mode != v1alpha1.InjectionOff, at+"mode")
+	u.add(len(i.Tools) > 0, at+"tools")
+	u.add(len(i.ExcludeTools) > 0, at+"excludeTools")
+	u.add(len(i.PathArguments) > 0, at+"pathArguments")
+	u.add(i.WaitFor != nil, at+"waitFor")
+	u.add(i.Keep != nil, at+"keep")
+	u.add(is(i.MarkdownImages, v1alpha1.MarkdownImagesAttach), at+"markdownImages")
+	u.add(i.Template != nil, at+"template")
+	u.add(i.ObservationPrompt != "", at+"observationPrompt")
+}
+
+// unprogrammed collects paths.
+type unprogrammed struct{ paths []string }
+
+func (u *unprogrammed) add(set bool, path string) {
+	if set {
+		u.paths = append(u.paths, path)
+	}
+}
+
+// is reports whether p points to one of the values.
+func is[T comparable](p *T, values ...T) bool {
+	if p == nil {
+		return false
+	}
+	for _, v := range values {
+		if *p == v {
+			return true
+		}
+	}
+	return false
+}
