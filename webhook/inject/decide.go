@@ -52,6 +52,8 @@ type decision struct {
 	shape   compile.PodProfile
 	work    workspaces
 	notes   []Note
+	// incomplete becomes Plan.Incomplete.
+	incomplete bool
 }
 
 // outcome is what a check says: nothing, or why the chain ends.
@@ -72,12 +74,12 @@ func silently(reason Reason) outcome { return outcome{note: &Note{Reason: reason
 func (d *decision) end(o outcome) Plan {
 	switch {
 	case o.silent || d.mode == v1alpha1.AdmissionOff:
-		return Plan{}
+		return Plan{Incomplete: d.incomplete}
 	case d.mode == v1alpha1.AdmissionEnforce:
-		return Plan{Deny: o.note}
+		return Plan{Incomplete: d.incomplete, Deny: o.note}
 	}
 	o.note.Message += "; the pod has no vision runtime"
-	return Plan{Notes: append(d.notes, *o.note)}
+	return Plan{Incomplete: d.incomplete, Notes: append(d.notes, *o.note)}
 }
 
 func (d *decision) tell(reason Reason, message string, args ...any) {
@@ -88,6 +90,7 @@ func (d *decision) tell(reason Reason, message string, args ...any) {
 func (d *decision) plan() Plan {
 	plan := Plan{
 		Inject:      true,
+		Incomplete:  d.incomplete,
 		Profile:     d.profile.ID,
 		Container:   d.container(),
 		Volumes:     d.volumes(),
@@ -124,6 +127,7 @@ func checkMirrorPod(d *decision) outcome {
 // findPolicy finds the policy that serves the pod, or the baseline where no
 // policy does, and learns its admission.mode.
 func findPolicy(d *decision) outcome {
+	d.incomplete = true
 	name, verdict := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
 	if verdict.OK {
 		d.mode = declaredMode(d.Policies, name)
@@ -158,6 +162,7 @@ func findProfile(d *decision) outcome {
 	if d.profile == nil {
 		return stop(ReasonPolicyNotAccepted, "the policy that serves the pod is in no router document")
 	}
+	d.incomplete = false
 	d.shape = d.Compiled.Pods[d.profile.ID]
 	if d.shape.Admission != "" {
 		d.mode = d.shape.Admission
@@ -244,6 +249,7 @@ func checkRoutes(d *decision) outcome {
 		return pass()
 	}
 	verdict := d.Compiled.Policies[name]
+	d.incomplete = !verdict.ResolvedRefs.OK || verdict.DefaultRoute == ""
 	reason, message := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message
 	if verdict.DefaultRoute != "" {
 		if !verdict.ResolvedRefs.OK {

@@ -57,13 +57,17 @@ type Settings struct {
 
 // Plan is what Apply does to a pod, and what its author is told.
 type Plan struct {
-	// Inject says whether the pod gets the runtime. Nothing but Deny and Notes
-	// is set without it.
+	// Inject says whether the pod gets the runtime. Nothing but Deny, Notes and
+	// Incomplete is set without it.
 	Inject bool
 	// Deny is why the pod must be refused; nil when it may be created.
 	Deny *Note
 	// Notes are what the pod's author should know, shown as admission warnings.
 	Notes []Note
+
+	// Incomplete says that the decision rests on an object that was not there or
+	// not yet good, so that a fresher look at the API server may change it.
+	Incomplete bool
 
 	// Profile is the ID of the profile in the router document that serves the pod.
 	Profile string
