@@ -26,9 +26,10 @@ type Failure struct {
 	VisionSelection *observation.Selection `json:"vision_selection,omitempty"`
 }
 
-// NewFailure joins an error with what is known of the image; partial may be nil.
+// NewFailure joins an error, its details bounded, with what is known of the
+// image; partial may be nil.
 func NewFailure(err error, partial *observation.Result) *Failure {
-	failure := &Failure{Error: fault.As(err)}
+	failure := &Failure{Error: fault.As(err).Normalize()}
 	if partial != nil {
 		failure.VisualReference = partial.VisualReference
 		failure.VisionSelection = partial.VisionSelection
