@@ -268,3 +268,21 @@ func TestAPanicBecomesAFaultAndIsCounted(t *testing.T) {
 		t.Errorf("log is %s", log.String())
 	}
 }
+
+func TestAnAnswerDoesNotRepeatALongArgument(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	long := strings.Repeat("x", 100_000)
+	for what, body := range map[string]string{
+		"a path in the workspace": fmt.Sprintf(`{"path":"%s/%s","prompt":"p"}`, w.workspace, long),
+		"a path outside":          fmt.Sprintf(`{"path":"/%s","prompt":"p"}`, long),
+		"a model":                 fmt.Sprintf(`{"path":%q,"prompt":"p","model":"%s"}`, w.picture("a.png"), long),
+		"a route":                 fmt.Sprintf(`{"path":%q,"prompt":"p","model":"lab@main/%s"}`, w.picture("a.png"), long),
+	} {
+		got := post(t, s.url("/v1/view-image"), []byte(body))
+		if got.status < 400 || len(got.body) > 8192 {
+			t.Errorf("%s: status %d, %d bytes: %.300s", what, got.status, len(got.body), got.body)
+		}
+	}
+}
