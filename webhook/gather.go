@@ -15,15 +15,20 @@ import (
 	"github.com/visionoperator/vision-operator/controllers/compile"
 )
 
-// gather reads everything that a namespace's router depends on, and the
-// namespace's labels.
+// namespaceLabels reads a namespace's labels from the API server itself: the
+// operator may get namespaces and not list them, and one GET for each pod that
+// asks for the runtime buys that a label counts as soon as it is set.
+func namespaceLabels(ctx context.Context, live client.Reader, name string) (map[string]string, error) {
+	var ns corev1.Namespace
+	if err := live.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {
+		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return ns.Labels, nil
+}
+
+// gather reads the objects that a namespace's router depends on.
 func gather(ctx context.Context, r client.Reader, namespace, operatorNamespace string) (compile.Input, error) {
 	in := compile.Input{Namespace: namespace, OperatorNamespace: operatorNamespace}
-	var ns corev1.Namespace
-	if err := r.Get(ctx, client.ObjectKey{Name: namespace}, &ns); err != nil {
-		return in, fmt.Errorf("reading namespace %s: %w", namespace, err)
-	}
-	in.NamespaceLabels = ns.Labels
 	var policies v1alpha1.VisionPolicyList
 	if err := r.List(ctx, &policies, client.InNamespace(namespace)); err != nil {
 		return in, fmt.Errorf("listing policies of namespace %s: %w", namespace, err)

@@ -12,7 +12,6 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,28 +50,27 @@ func (h *podHandler) Handle(ctx context.Context, req admission.Request) admissio
 
 // decide looks at the cache and, where that does not suffice, at the API server.
 func (h *podHandler) decide(ctx context.Context, pod *corev1.Pod, namespace string) (inject.Plan, error) {
-	plan, err := h.decideFrom(ctx, h.cached, pod, namespace)
-	var notStarted *cache.ErrCacheNotStarted
-	fresh := apierrors.IsNotFound(err) || errors.As(err, &notStarted)
-	if err != nil && !fresh || err == nil && !plan.Incomplete {
-		return plan, err
-	}
-	return h.decideFrom(ctx, h.live, pod, namespace)
-}
-
-func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, pod *corev1.Pod, namespace string) (inject.Plan, error) {
-	in, err := gather(ctx, r, namespace, h.operatorNamespace)
+	labels, err := namespaceLabels(ctx, h.live, namespace)
 	if err != nil {
 		return inject.Plan{}, err
 	}
-	return inject.Decide(inject.Input{
-		Pod:             pod,
-		Namespace:       namespace,
-		NamespaceLabels: in.NamespaceLabels,
-		Policies:        ofNamespace(in.Policies, namespace),
-		Compiled:        compile.Compile(in),
-		Settings:        h.settings,
-	}), nil
+	in := inject.Input{Pod: pod, Namespace: namespace, NamespaceLabels: labels, Settings: h.settings}
+	plan, err := h.decideFrom(ctx, h.cached, in)
+	if _, notStarted := errors.AsType[*cache.ErrCacheNotStarted](err); notStarted || err == nil && plan.Incomplete {
+		return h.decideFrom(ctx, h.live, in)
+	}
+	return plan, err
+}
+
+func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, in inject.Input) (inject.Plan, error) {
+	objects, err := gather(ctx, r, in.Namespace, h.operatorNamespace)
+	if err != nil {
+		return inject.Plan{}, err
+	}
+	objects.NamespaceLabels = in.NamespaceLabels
+	in.Policies = ofNamespace(objects.Policies, in.Namespace)
+	in.Compiled = compile.Compile(objects)
+	return inject.Decide(in), nil
 }
 
 // respond tells the API server what to do, and the user why.

@@ -54,8 +54,8 @@ type Options struct {
 // manager whose scheme knows both kinds, core/v1 and admissionregistration/v1.
 // Every replica serves; none of it waits for leadership.
 //
-// What the operator may do must include: get, list, watch of visionpolicies,
-// visionproviders and namespaces; get, list, watch, patch of the mutating and
+// What the operator may do must include: get, list, watch of visionpolicies and
+// visionproviders; get of namespaces; get, list, watch, patch of the mutating and
 // validating webhook configurations named vision-operator (list and watch are
 // by metadata.name); and in its own namespace create of secrets, with get and
 // update of vision-operator-ca. With Certificates.Directory the last two are
