@@ -27,12 +27,12 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 USER 65532:65532
 
 FROM static AS vision-operator
-COPY --from=build /out/vision-operator /usr/local/bin/vision-operator
-ENTRYPOINT ["/usr/local/bin/vision-operator"]
+COPY --from=build /out/vision-operator /vision-operator
+ENTRYPOINT ["/vision-operator"]
 
 FROM static AS vision-runtime
-COPY --from=build /out/vision-runtime /usr/local/bin/vision-runtime
-ENTRYPOINT ["/usr/local/bin/vision-runtime"]
+COPY --from=build /out/vision-runtime /vision-runtime
+ENTRYPOINT ["/vision-runtime"]
 
 # The embedded provider runs Debian's Tesseract.
 FROM debian:12-slim AS vision-ocr

@@ -24,6 +24,9 @@ import (
 // containerName is the injected container.
 const containerName = "vision-runtime"
 
+// imageUser is the user of the runtime's image: see the Dockerfile.
+const imageUser = 65532
+
 // showInjection prints the difference that injection made: the same pod once
 // opted out, in a dry run, and the live one.
 func (d *demo) showInjection(ctx context.Context) error {
@@ -111,7 +114,7 @@ func (d *demo) startRuntime(ctx context.Context) error {
 	d.stopSync = stop
 	go d.kubelet.run(syncing)
 	d.show("command", strings.Join(append(container.Command, container.Args...), " \\\n  "))
-	d.say("as user %d, below %s", *container.SecurityContext.RunAsUser, root)
+	d.say("as user %d, below %s", user(container), root)
 	return d.runtime.waitFor(ctx, 15*time.Second, "the runtime to be ready", func(ctx context.Context) error {
 		return httpOK(ctx, runtimeHealthURL+"/readyz")
 	})
@@ -120,8 +123,8 @@ func (d *demo) startRuntime(ctx context.Context) error {
 func injected(pod *corev1.Pod) (*corev1.Container, error) {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == containerName {
-			if len(c.Command) == 0 || c.SecurityContext == nil || c.SecurityContext.RunAsUser == nil {
-				return nil, fmt.Errorf("container %s has no command or no user", c.Name)
+			if len(c.Command) == 0 {
+				return nil, fmt.Errorf("container %s has no command", c.Name)
 			}
 			return c, nil
 		}
@@ -129,11 +132,19 @@ func injected(pod *corev1.Pod) (*corev1.Container, error) {
 	return nil, fmt.Errorf("pod %s has no container %s", pod.Name, containerName)
 }
 
+// user is who the container runs as: what it says, else what its image says.
+func user(c *corev1.Container) int {
+	if c.SecurityContext != nil && c.SecurityContext.RunAsUser != nil {
+		return int(*c.SecurityContext.RunAsUser)
+	}
+	return imageUser
+}
+
 // mountVolumes lays the volumes out and puts each where the container mounts
 // it. A bind mount needs root; a symlink would lead out of the container's
 // root; so each volume's directory is made at its mount path.
 func mountVolumes(ctx context.Context, k *kubelet, c *corev1.Container, root string) error {
-	uid := int(*c.SecurityContext.RunAsUser)
+	uid := user(c)
 	for _, m := range c.VolumeMounts {
 		k.mounted[m.Name] = filepath.Join(root, m.MountPath, m.SubPath)
 		if err := os.MkdirAll(k.mounted[m.Name], 0o755); err != nil {
@@ -160,7 +171,7 @@ func containerCommand(c *corev1.Container, root string) *exec.Cmd {
 	for _, e := range c.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
 	}
-	uid := int(*c.SecurityContext.RunAsUser)
+	uid := user(c)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root}
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}

@@ -1,0 +1,25 @@
+{{- define "vision-operator.labels" -}}
+app.kubernetes.io/name: vision-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "vision-operator.selector" -}}
+app.kubernetes.io/name: vision-operator
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "vision-operator.ocrSelector" -}}
+app.kubernetes.io/name: vision-operator
+app.kubernetes.io/component: ocr
+{{- end }}
+
+{{- define "vision-operator.subject" -}}
+- kind: ServiceAccount
+  name: vision-operator
+  namespace: {{ .Release.Namespace }}
+{{- end }}
