@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -249,5 +250,19 @@ func TestWithoutWorkspacesEveryPathIsOutside(t *testing.T) {
 	_, err := e.View(background, small(r))
 	if f := fault.As(err); f.Kind != fault.PolicyDenied || f.Reason != string(workspace.OutsideWorkspace) {
 		t.Errorf("fault = %+v", f)
+	}
+}
+
+// A cancelled context lets nothing be read: what is still refused for its
+// content was refused by its header.
+func TestTooManyPixelsAreRefusedBeforeTheBodyIsRead(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	path := r.file("bomb.png", pngHeader(100_000, 100_000))
+	must(t, os.Truncate(path, 20<<20))
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if _, err := r.engine.View(ctx, engine.Request{Path: path, Prompt: "what"}); fault.As(err).Reason != "TooManyPixels" {
+		t.Errorf("the call gave %v", err)
 	}
 }

@@ -296,6 +296,22 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+func TestARedirectWithinTheHostCarriesTheBodyAgain(t *testing.T) {
+	var bodies []string
+	_, err := call(t, look(), "10s", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(body))
+		if len(bodies) == 1 {
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+			return
+		}
+		_, _ = io.WriteString(w, reply(`"ok"`))
+	})
+	if err != nil || len(bodies) != 2 || bodies[0] != bodies[1] || bodies[0] == "" {
+		t.Errorf("%d requests and %v", len(bodies), err)
+	}
+}
+
 func TestAProviderThatIsNotThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
