@@ -64,7 +64,7 @@ func TestMethods(t *testing.T) {
 	both := reply.Methods(map[string]http.HandlerFunc{http.MethodGet: ok, http.MethodPost: ok})
 	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "POST": 200, "PUT": 405, "get": 405} {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest("GET", "/", nil)
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Method = method
 		both.ServeHTTP(w, r)
 		if w.Code != want {
@@ -78,7 +78,7 @@ func TestMethods(t *testing.T) {
 
 func TestALongPathIsNotRepeatedWhole(t *testing.T) {
 	w := httptest.NewRecorder()
-	r := httptest.NewRequest("GET", "/", nil)
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.URL.Path = "/" + strings.Repeat("é", 5000)
 	reply.NotFound(w, r)
 	if w.Code != 404 || w.Body.Len() > 1500 {
