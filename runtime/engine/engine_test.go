@@ -26,8 +26,14 @@ import (
 
 var background = context.Background()
 
+// refusal is a fault and what came beside it.
+type refusal struct {
+	*fault.Fault
+	result *observation.Result
+}
+
 // refused asks and returns the fault, which must be of a kind and a reason.
-func (r *rig) refused(req engine.Request, kind fault.Kind, reason string) (*observation.Result, *fault.Fault) {
+func (r *rig) refused(req engine.Request, kind fault.Kind, reason string) refusal {
 	r.t.Helper()
 	result, err := r.engine.View(background, req)
 	f, ok := errors.AsType[*fault.Fault](err)
@@ -40,7 +46,7 @@ func (r *rig) refused(req engine.Request, kind fault.Kind, reason string) (*obse
 	if data, err := json.Marshal(f); err != nil || leaks(string(data)) {
 		r.t.Errorf("the fault does not render, or leaks: %s %v", data, err)
 	}
-	return result, f
+	return refusal{f, result}
 }
 
 func (r *rig) view(req engine.Request) *observation.Result {
@@ -160,20 +166,20 @@ func TestAFailureIsToldWithTheReferenceAndIsNotKept(t *testing.T) {
 		reason    string
 		retryable bool
 	}{
-		"a rate limit":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, "RateLimited", true},
-		"a refused key": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, "Unauthorized", false},
+		"a rate limit":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, "RateLimited", true},
+		"a refused key": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "Unauthorized", false},
 		"a reply that is no answer": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"choices":[{"message":{"content":"secret prose"}}]}`))
 		}, "InvalidResponse", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.upstream.answerWith(tc.handler)
-			result, f := r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, tc.reason)
+			f := r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, tc.reason)
 			if f.Retryable != tc.retryable || f.Details["vision_model_ref"] != "models@default/see" {
 				t.Errorf("fault = %+v", f)
 			}
-			if result == nil || result.VisualReference == nil || result.VisionSelection.VisionModel != "see" || result.Observation != nil {
-				t.Errorf("result = %+v; want the reference and the selection", result)
+			if f.result == nil || f.result.VisualReference == nil || f.result.VisionSelection.VisionModel != "see" || f.result.Observation != nil {
+				t.Errorf("result = %+v; want the reference and the selection", f.result)
 			}
 		})
 	}
@@ -204,7 +210,7 @@ func TestAPolicyEditIsObeyedByTheNextCallAlsoOverTheCache(t *testing.T) {
 	r := newRig(t)
 	path := r.file("a.png", square(t, 64, 1))
 	req := engine.Request{Path: path, Prompt: "what", Model: "models/see"}
-	if _, f := r.refused(req, fault.RouterUnavailable, "NoRouter"); !f.Retryable {
+	if f := r.refused(req, fault.RouterUnavailable, "NoRouter"); !f.Retryable {
 		t.Error("a router that comes later is not retryable")
 	}
 	r.use(nil)
@@ -212,9 +218,9 @@ func TestAPolicyEditIsObeyedByTheNextCallAlsoOverTheCache(t *testing.T) {
 	r.use(func(d *router.Document) {
 		d.Profiles[0].Allow = []router.AllowList{{From: "team/p", Globs: []string{"models@*/see-too"}}}
 	})
-	result, _ := r.refused(req, fault.PolicyDenied, "ModelNotAllowed")
-	if result.VisualReference == nil || result.VisionSelection.SelectedMode != observation.ModeUnavailable {
-		t.Errorf("result = %+v", result)
+	f := r.refused(req, fault.PolicyDenied, "ModelNotAllowed")
+	if f.result.VisualReference == nil || f.result.VisionSelection.SelectedMode != observation.ModeUnavailable {
+		t.Errorf("result = %+v", f.result)
 	}
 	r.use(func(d *router.Document) { d.Profiles[0].PerCallModel = router.PerCallDenied })
 	r.refused(req, fault.PolicyDenied, "PerCallModelDenied")
@@ -297,9 +303,9 @@ func TestKeysAreReadAtEveryCall(t *testing.T) {
 	r.writeKey("")
 	r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionAdapterUnavailable, "CredentialEmpty")
 	must(t, os.Remove(filepath.Join(r.secrets, "team", "models")))
-	result, _ := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/see"}, fault.VisionAdapterUnavailable, "CredentialNotMounted")
-	if result.VisualReference == nil || result.VisionSelection.Candidates[0].Reason != observation.ReasonCredentialNotMounted {
-		t.Errorf("result = %+v", result)
+	f := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/see"}, fault.VisionAdapterUnavailable, "CredentialNotMounted")
+	if f.result.VisualReference == nil || f.result.VisionSelection.Candidates[0].Reason != observation.ReasonCredentialNotMounted {
+		t.Errorf("result = %+v", f.result)
 	}
 	r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionAdapterUnavailable, "NoCandidate")
 	r.wantCalls(2)
@@ -312,8 +318,8 @@ func TestAnEndpointWithABrokenCABundleIsRefusedAloneAndTheRestServes(t *testing.
 		p.Endpoints = append(p.Endpoints, router.Endpoint{Name: "broken", URL: "https://x.example", Timeout: "1s", CABundle: "nonsense"})
 	})
 	path := r.file("a.png", square(t, 8, 1))
-	result, _ := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models@broken/see"}, fault.VisionAdapterUnavailable, "EndpointInvalid")
-	if result.VisualReference == nil {
+	f := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models@broken/see"}, fault.VisionAdapterUnavailable, "EndpointInvalid")
+	if f.result.VisualReference == nil {
 		t.Error("no reference")
 	}
 	r.view(engine.Request{Path: path, Prompt: "what"})

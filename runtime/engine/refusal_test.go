@@ -169,7 +169,7 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			r := newRig(t)
 			r.use(tc.edit)
 			req := tc.prepare(r)
-			result, f := r.refused(req, tc.kind, tc.reason)
+			f := r.refused(req, tc.kind, tc.reason)
 			for _, text := range tc.says {
 				if !strings.Contains(f.Message, text) {
 					t.Errorf("message %q does not say %q", f.Message, text)
@@ -183,7 +183,7 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			if f.RecoveryHint == "" || f.Retryable {
 				t.Errorf("hint %q, retryable %v", f.RecoveryHint, f.Retryable)
 			}
-			if got := result != nil && result.VisualReference != nil; got != tc.reference {
+			if got := f.result != nil && f.result.VisualReference != nil; got != tc.reference {
 				t.Errorf("the reference is there: %v, want %v", got, tc.reference)
 			}
 			r.wantCalls(0)
@@ -214,10 +214,10 @@ func TestLimitsThatAreJustMet(t *testing.T) {
 	r.view(small(r))
 	size := int64(len(*r.upstream.last.Load()))
 	r.use(limits(router.ModelLimits{MaxRequestBytes: size}))
-	r.view(engine.Request{Path: "small.png", Prompt: "waht"}) // as long, and not in the cache
+	r.view(engine.Request{Path: "small.png", Prompt: "When"}) // as long, and not in the cache
 	r.wantCalls(2)
 	r.use(limits(router.ModelLimits{MaxRequestBytes: size - 1}))
-	r.refused(engine.Request{Path: "small.png", Prompt: "thaw"}, fault.BudgetExceeded, "TooManyBytes")
+	r.refused(engine.Request{Path: "small.png", Prompt: "Whom"}, fault.BudgetExceeded, "TooManyBytes")
 }
 
 func TestWhatTheWorkspaceRefusesHasAKind(t *testing.T) {

@@ -212,7 +212,8 @@ func (r *Reloader) Run(ctx context.Context) error {
 		case <-tick.C:
 		case <-w.events():
 			w.settle(ctx)
-		case <-w.errors():
+		case err := <-w.errors():
+			w.lost(err)
 		}
 	}
 }

@@ -68,6 +68,11 @@ func (w *watch) errors() <-chan error {
 	return w.watcher.Errors
 }
 
+// lost tells that events were lost.
+func (w *watch) lost(err error) {
+	w.logger.Warn("watching the router directory lost events; reading it now", "error", err.Error())
+}
+
 // settle waits until the directory is quiet, or settleMax at most.
 func (w *watch) settle(ctx context.Context) {
 	end := time.NewTimer(settleMax)
@@ -77,8 +82,9 @@ func (w *watch) settle(ctx context.Context) {
 		select {
 		case <-w.events():
 			quiet.Stop()
-		case <-w.errors():
+		case err := <-w.errors():
 			quiet.Stop()
+			w.lost(err)
 		case <-quiet.C:
 			return
 		case <-end.C:
