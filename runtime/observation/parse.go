@@ -106,8 +106,8 @@ func Parse(reply string, ref *Reference, prompt string, by GeneratedBy) (*Observ
 // the first that says it is an observation, else the first of any.
 //
 // It decodes at each opening brace in turn, so that braces within strings mean
-// nothing. After a syntax error it goes on from the offending byte; after an
-// unfinished object it stops, for what is nested in that is not the answer.
+// nothing. After a syntax error it goes on from the offending byte; an
+// unfinished object is the last that is tried.
 func find(reply string) (map[string]any, ParseReason) {
 	switch {
 	case len(reply) > MaxReply:
@@ -134,9 +134,6 @@ func find(reply string) (map[string]any, ParseReason) {
 		if failure != "" {
 			reason = failure
 		}
-		if failure == IncompleteJSON {
-			break
-		}
 		rest = rest[used:]
 	}
 	if first != nil {
@@ -154,7 +151,7 @@ func decode(s string) (object map[string]any, used int, failure ParseReason) {
 		return object, int(decoder.InputOffset()), ""
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, len(s), IncompleteJSON
+		return nil, len(s), IncompleteJSON // what is nested in it is not the answer
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return nil, min(max(int(syntax.Offset)-1, 1), len(s)), InvalidJSON

@@ -119,10 +119,16 @@ func delimited(text string) string {
 
 // markFor derives a mark from text that does not occur in it.
 func markFor(text string) string {
-	for n := 0; ; n++ {
+	return firstAbsent(text, func(n int) string {
 		digest := sha256.Sum256([]byte(strconv.Itoa(n) + text))
-		mark := "=== image data " + hex.EncodeToString(digest[:12]) + " ==="
-		if !strings.Contains(text, mark) {
+		return "=== image data " + hex.EncodeToString(digest[:12]) + " ==="
+	})
+}
+
+// firstAbsent returns the first candidate that does not occur in text.
+func firstAbsent(text string, candidate func(n int) string) string {
+	for n := 0; ; n++ {
+		if mark := candidate(n); !strings.Contains(text, mark) {
 			return mark
 		}
 	}
