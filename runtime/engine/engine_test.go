@@ -28,7 +28,7 @@ var background = context.Background()
 
 // refusal is a fault and what came beside it.
 type refusal struct {
-	*fault.Fault
+	fault  *fault.Fault
 	result *observation.Result
 }
 
@@ -175,8 +175,8 @@ func TestAFailureIsToldWithTheReferenceAndIsNotKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r.upstream.answerWith(tc.handler)
 			f := r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, tc.reason)
-			if f.Retryable != tc.retryable || f.Details["vision_model_ref"] != "models@default/see" {
-				t.Errorf("fault = %+v", f)
+			if f.fault.Retryable != tc.retryable || f.fault.Details["vision_model_ref"] != "models@default/see" {
+				t.Errorf("fault = %+v", f.fault)
 			}
 			if f.result == nil || f.result.VisualReference == nil || f.result.VisionSelection.VisionModel != "see" || f.result.Observation != nil {
 				t.Errorf("result = %+v; want the reference and the selection", f.result)
@@ -210,7 +210,7 @@ func TestAPolicyEditIsObeyedByTheNextCallAlsoOverTheCache(t *testing.T) {
 	r := newRig(t)
 	path := r.file("a.png", square(t, 64, 1))
 	req := engine.Request{Path: path, Prompt: "what", Model: "models/see"}
-	if f := r.refused(req, fault.RouterUnavailable, "NoRouter"); !f.Retryable {
+	if f := r.refused(req, fault.RouterUnavailable, "NoRouter"); !f.fault.Retryable {
 		t.Error("a router that comes later is not retryable")
 	}
 	r.use(nil)

@@ -171,17 +171,17 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			req := tc.prepare(r)
 			f := r.refused(req, tc.kind, tc.reason)
 			for _, text := range tc.says {
-				if !strings.Contains(f.Message, text) {
-					t.Errorf("message %q does not say %q", f.Message, text)
+				if !strings.Contains(f.fault.Message, text) {
+					t.Errorf("message %q does not say %q", f.fault.Message, text)
 				}
 			}
 			for name, want := range tc.details {
-				if got := f.Details[name]; fmt.Sprintf("%T %v", got, got) != fmt.Sprintf("%T %v", want, want) {
+				if got := f.fault.Details[name]; fmt.Sprintf("%T %v", got, got) != fmt.Sprintf("%T %v", want, want) {
 					t.Errorf("details.%s = %T %v, want %T %v", name, got, got, want, want)
 				}
 			}
-			if f.RecoveryHint == "" || f.Retryable {
-				t.Errorf("hint %q, retryable %v", f.RecoveryHint, f.Retryable)
+			if f.fault.RecoveryHint == "" || f.fault.Retryable {
+				t.Errorf("hint %q, retryable %v", f.fault.RecoveryHint, f.fault.Retryable)
 			}
 			if got := f.result != nil && f.result.VisualReference != nil; got != tc.reference {
 				t.Errorf("the reference is there: %v, want %v", got, tc.reference)
