@@ -1,0 +1,297 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/yaml"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/test/envtest"
+	"github.com/visionoperator/vision-operator/webhook/certs"
+	"github.com/visionoperator/vision-operator/webhook/inject"
+)
+
+const operatorNamespace = "vision-system"
+
+// The suite's API server, and the operator that it calls: with the service
+// account's rights of config/rbac and no more, behind the configurations of
+// config/webhook, with a CA of its own making.
+var (
+	cluster  *envtest.Cluster
+	operator *rest.Config
+	admin    client.WithWatch
+	listen   string
+	scheme   = runtime.NewScheme()
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
+	// The ServiceAccount plugin is on, as in every real cluster, to see that the
+	// agent's token is not mounted into the runtime.
+	options := envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}}
+	var stop func() error
+	code := envtest.Run(m, options, func(c *envtest.Cluster) {
+		cluster = c
+		var err error
+		if stop, err = prepare(); err != nil {
+			fmt.Fprintln(os.Stderr, "preparing the suite:", err)
+			os.Exit(1)
+		}
+	})
+	if stop != nil {
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "FAIL: the operator ended with", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+func prepare() (stop func() error, err error) {
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if admin, err = client.NewWithWatch(cluster.Config, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
+		return nil, err
+	}
+	if _, err := cluster.Kubectl(ctx, "", "apply", "-n", operatorNamespace, "-k", "../config/rbac"); err != nil {
+		return nil, err
+	}
+	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
+		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	if listen, err = freeAddress(); err != nil {
+		return nil, err
+	}
+	if err := installConfigurations(ctx, listen); err != nil {
+		return nil, err
+	}
+	return startOperator()
+}
+
+// startOperator starts the webhooks and waits until they are ready.
+func startOperator() (stop func() error, err error) {
+	ready := &readyChecks{}
+	mgr, err := ctrl.NewManager(operator, ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready.Manager = mgr
+	err = Setup(ready, Options{
+		OperatorNamespace: operatorNamespace,
+		Listen:            listen,
+		Runtime:           inject.Settings{Image: "registry.example/vision-runtime:v1"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	if err := eventually(ready.check); err != nil {
+		return nil, fmt.Errorf("waiting for the webhooks: %w", err)
+	}
+	return stop, nil
+}
+
+// readyChecks keeps the readiness checks that Setup adds.
+type readyChecks struct {
+	manager.Manager
+	checks []func() error
+}
+
+func (r *readyChecks) AddReadyzCheck(name string, check healthz.Checker) error {
+	r.checks = append(r.checks, func() error {
+		if err := check(nil); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+	return nil
+}
+
+func (r *readyChecks) check() error {
+	for _, check := range r.checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// installConfigurations creates what config/webhook holds, reached by URL in
+// place of the Service.
+func installConfigurations(ctx context.Context, address string) error {
+	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := readManifest("mutating.yaml", mutating); err != nil {
+		return err
+	}
+	if err := readManifest("validating.yaml", validating); err != nil {
+		return err
+	}
+	for i := range mutating.Webhooks {
+		byURL(&mutating.Webhooks[i].ClientConfig, address)
+	}
+	for i := range validating.Webhooks {
+		byURL(&validating.Webhooks[i].ClientConfig, address)
+	}
+	if err := admin.Create(ctx, mutating); err != nil {
+		return err
+	}
+	return admin.Create(ctx, validating)
+}
+
+func readManifest(name string, into client.Object) error {
+	data, err := os.ReadFile("../config/webhook/" + name)
+	if err != nil {
+		return err
+	}
+	return yaml.UnmarshalStrict(data, into)
+}
+
+func byURL(c *admissionregistrationv1.WebhookClientConfig, address string) {
+	at := (&url.URL{Scheme: "https", Host: address, Path: *c.Service.Path}).String()
+	*c = admissionregistrationv1.WebhookClientConfig{URL: &at}
+}
+
+// createNamespace creates a namespace and, in place of the controller that does
+// so in a real cluster, its service account.
+func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
+	if err := admin.Create(ctx, ns); err != nil {
+		return err
+	}
+	return admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "default"}})
+}
+
+// eventually waits until check has no complaint.
+func eventually(check func() error) error {
+	deadline := time.Now().Add(time.Minute)
+	var err error
+	for time.Now().Before(deadline) {
+		if err = check(); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
+}
+
+// user is somebody who works in a namespace of their own and sees warnings.
+type user struct {
+	*testing.T
+	client.Client
+	namespace string
+	warned    *warned
+}
+
+// newUser makes a namespace with labels ("key=value") and a user in it.
+func newUser(t *testing.T, labels ...string) *user {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: map[string]string{}}}
+	for _, l := range labels {
+		key, value, _ := strings.Cut(l, "=")
+		ns.Labels[key] = value
+	}
+	if err := createNamespace(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	u := &user{T: t, namespace: ns.Name, warned: &warned{}}
+	config := rest.CopyConfig(cluster.Config)
+	config.WarningHandlerWithContext = u.warned
+	var err error
+	if u.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// create makes objects in the user's namespace.
+func (u *user) create(objects ...client.Object) {
+	u.Helper()
+	for _, o := range objects {
+		o.SetNamespace(u.namespace)
+		if err := u.Create(u.Context(), o); err != nil {
+			u.Fatal(err)
+		}
+	}
+}
+
+// warned collects warnings.
+type warned struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+func (w *warned) HandleWarningHeaderWithContext(_ context.Context, code int, _ string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.texts = append(w.texts, fmt.Sprintf("%d %s", code, text))
+}
+
+func (w *warned) all() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return strings.Join(w.texts, "\n")
+}
+
+// certificatesOf makes another replica's certificates.
+func certificatesOf(t *testing.T) *certs.Certificates {
+	t.Helper()
+	direct, err := client.NewWithWatch(operator, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := certs.New(direct, logr.Discard(), certs.Options{Namespace: operatorNamespace, Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
