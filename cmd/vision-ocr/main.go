@@ -42,15 +42,19 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintf(os.Stderr, "vision-ocr: %v\n", err)
-		if _, ok := errors.AsType[*usageError](err); ok {
-			os.Exit(exitUsage)
-		}
-		os.Exit(exitFailed)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode tells a command line that cannot work from work that failed.
+func exitCode(err error) int {
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailed
 }
 
 // run serves until ctx ends, then lets open requests finish. "listening on

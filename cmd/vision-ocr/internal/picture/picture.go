@@ -16,7 +16,8 @@ import (
 	_ "image/gif"  // decodes GIF (first frame)
 	_ "image/jpeg" // decodes JPEG
 	_ "image/png"  // decodes PNG
-	"strconv"
+	"io"
+	"strings"
 
 	_ "golang.org/x/image/webp" // decodes WebP (stills)
 )
@@ -199,13 +200,8 @@ func taps(size, n int) []tap {
 	return out
 }
 
-// PGM is the picture as a binary "portable graymap" file.
-func (r *Raster) PGM() []byte {
-	out := make([]byte, 0, len(r.Pix)+32)
-	out = append(out, "P5\n"...)
-	out = strconv.AppendInt(out, int64(r.Width), 10)
-	out = append(out, ' ')
-	out = strconv.AppendInt(out, int64(r.Height), 10)
-	out = append(out, "\n255\n"...)
-	return append(out, r.Pix...)
+// PGM is the picture as a binary "portable graymap" file, read off the pixels
+// without a copy.
+func (r *Raster) PGM() io.Reader {
+	return io.MultiReader(strings.NewReader(fmt.Sprintf("P5\n%d %d\n255\n", r.Width, r.Height)), bytes.NewReader(r.Pix))
 }

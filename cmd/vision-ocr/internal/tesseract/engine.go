@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -151,14 +152,14 @@ func enlargement(width, height int) int {
 	return 2
 }
 
-// run starts the program once with the given standard input.
-func (e *Engine) run(ctx context.Context, doing string, stdin []byte, args ...string) ([]byte, error) {
+// run starts the program once with the given standard input; nil is an empty one.
+func (e *Engine) run(ctx context.Context, doing string, stdin io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stdout := &bounded{limit: maxOutput, full: func() { cancel(errOutputTooLarge) }}
 	stderr := &bounded{limit: maxDiagnostics}
 	cmd := exec.CommandContext(ctx, e.path, args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, stdout, stderr
 	cmd.Env = environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
