@@ -32,6 +32,8 @@ type credential struct {
 func (r *providerReconciler) readKey(ctx context.Context, p *v1alpha1.VisionProvider) (credential, error) {
 	ref := p.Spec.Credentials.SecretRef
 	switch {
+	case ref == nil && p.Spec.Credentials.None == nil:
+		return credential{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonNotAccepted, message: "the provider is not accepted"}, nil
 	case ref == nil:
 		return credential{status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoCredentials, message: "the provider needs no key"}, nil
 	case ref.From != nil && *ref.From == v1alpha1.SecretFromConsumer:
@@ -69,8 +71,9 @@ func judgeKey(secret *corev1.Secret, ref *v1alpha1.SecretKeyReference) credentia
 			"key %q of Secret %q has white space or a newline around its value; `echo -n` or --from-file without a final newline avoids it", ref.Key, ref.Name)
 	case quoted(value):
 		return unresolved(v1alpha1.ReasonSecretKeyMalformed, "key %q of Secret %q has quotes around its value", ref.Key, ref.Name)
-	case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return unresolved(v1alpha1.ReasonSecretKeyMalformed, "key %q of Secret %q has a line break or a control character in its value", ref.Key, ref.Name)
+	case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return unresolved(v1alpha1.ReasonSecretKeyMalformed,
+			"key %q of Secret %q has a line break, a control character or a character beyond ASCII in its value, which no header can carry", ref.Key, ref.Name)
 	}
 	return credential{status: metav1.ConditionTrue, reason: v1alpha1.ReasonResolved, read: true,
 		message: fmt.Sprintf("key %q of Secret %q is there", ref.Key, ref.Name)}

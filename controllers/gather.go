@@ -99,6 +99,16 @@ func ownsData(c *corev1.ConfigMap, data map[string]string) bool {
 	return true
 }
 
+// writtenByUs reports whether all that we write into a ConfigMap was written by
+// us last.
+func writtenByUs(c *corev1.ConfigMap) bool {
+	data := compile.Env()
+	if c.Name == router.ConfigMapName {
+		data = map[string]string{router.Key: ""}
+	}
+	return c.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy && ownsData(c, data)
+}
+
 // appliedFields are the fields of data that we own, "f:" before each; nil when
 // we never applied the object.
 func appliedFields(c *corev1.ConfigMap) map[string]any {

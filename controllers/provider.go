@@ -43,8 +43,9 @@ func (r *providerReconciler) Reconcile(ctx context.Context, req reconcile.Reques
 	if !equality.Semantic.DeepEqual(p.Status, status) {
 		changed := p.DeepCopy()
 		changed.Status = status
-		if err := patchStatus(ctx, r.client, &p, changed); err != nil {
-			return reconcile.Result{}, err
+		stale, err := patchStatus(ctx, r.client, &p, changed)
+		if err != nil || stale {
+			return reconcile.Result{RequeueAfter: soon}, err
 		}
 	}
 	return reconcile.Result{RequeueAfter: r.again(key)}, nil

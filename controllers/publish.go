@@ -21,12 +21,24 @@ import (
 )
 
 // publication is what became of a document: the verdict in the terms of the
-// condition Programmed, the digest of the bytes that the API server holds (empty
-// unless they are the document's), and when to come again (0 for never).
+// condition Programmed, the router that the API server holds, and when to come
+// again (0 for never).
 type publication struct {
 	verdict compile.Verdict
-	digest  string
-	again   time.Duration
+	// digest is that of the bytes that the API server holds; empty when not known.
+	digest string
+	// profiles are the IDs of the profiles in them.
+	profiles map[string]bool
+	again    time.Duration
+}
+
+// holding is the publication of a document that the API server holds.
+func holding(verdict compile.Verdict, data []byte, doc *router.Document) publication {
+	p := publication{verdict: verdict, digest: router.Digest(data), profiles: make(map[string]bool, len(doc.Profiles))}
+	for i := range doc.Profiles {
+		p.profiles[doc.Profiles[i].ID] = true
+	}
+	return p
 }
 
 var pending = publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonPending,
@@ -42,8 +54,7 @@ func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router
 	data, err := router.Marshal(doc)
 	switch {
 	case router.IsTooLarge(err):
-		return publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonRouterTooLarge, Message: fmt.Sprintf(
-			"the router document of namespace %s would exceed %d KiB; the previous one stays", g.input.Namespace, router.MaxBytes>>10)}}, nil
+		return tooLarge(g), nil
 	case err != nil:
 		return pending, err
 	}
@@ -53,12 +64,28 @@ func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router
 				"ConfigMap %s exists without the label %s=%s and is not ours to write; remove it", held.Name, v1alpha1.ManagedByLabel, v1alpha1.ManagedBy)}}, nil
 		}
 	}
-	return r.putBoth(ctx, g, data)
+	return r.putBoth(ctx, g, data, doc)
+}
+
+// tooLarge is the publication of a document that is not published: the previous
+// one stays in force.
+func tooLarge(g *gathered) publication {
+	verdict := compile.Verdict{Reason: v1alpha1.ReasonRouterTooLarge, Message: fmt.Sprintf(
+		"the router document of namespace %s would exceed %d KiB; the previous one stays", g.input.Namespace, router.MaxBytes>>10)}
+	if g.router == nil || !isOurs(g.router) {
+		return publication{verdict: verdict}
+	}
+	data := []byte(g.router.Data[router.Key])
+	previous, err := router.Parse(data)
+	if err != nil { // somebody edited it; what it was is not known
+		return publication{verdict: verdict}
+	}
+	return holding(verdict, data, previous)
 }
 
 // putBoth writes the variables before the router, so that whoever waits for
 // the router finds both.
-func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte) (publication, error) {
+func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
 	before := everProgrammed(g.input.Policies)
 	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
 	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
@@ -73,8 +100,8 @@ func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte
 	if live[router.Key] != string(data) {
 		return pending, fmt.Errorf("publishing ConfigMap %s/%s: the API server holds other bytes than were applied", document.namespace, document.name)
 	}
-	return publication{digest: router.Digest(data), verdict: compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
-		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}}, nil
+	return holding(compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
+		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}, data, doc), nil
 }
 
 // terminating forgives that nothing can be made in a namespace that is being deleted.
@@ -119,18 +146,24 @@ func (w *wanted) satisfied() bool {
 	return true
 }
 
-// drift says who but us made what is there differ from what shall be; empty
-// when we did, by having something new to say.
-func (w *wanted) drift() string {
+// drift is what others did to a ConfigMap of ours.
+type drift struct {
+	action string // of the event; events of one action are counted as one
+	words  string
+}
+
+// drift says what others did to what is there, if it differs from what shall be
+// on their account and not because we have something new to say.
+func (w *wanted) drift() *drift {
 	switch {
 	case w.held == nil && w.before:
-		return "had been deleted"
+		return &drift{"RestoreAfterDeletion", "had been deleted"}
 	case w.held != nil && w.held.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy:
-		return "had lost its label"
+		return &drift{"RestoreLabel", "had lost its label"}
 	case w.held != nil && !ownsData(w.held, w.data):
-		return "had been edited"
+		return &drift{"RestoreAfterEdit", "had been edited"}
 	}
-	return ""
+	return nil
 }
 
 // put writes a ConfigMap unless it is as it shall be, and returns the data that
@@ -150,9 +183,9 @@ func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string
 	if err := r.client.Apply(ctx, object, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("publishing ConfigMap %s/%s: %w", w.namespace, w.name, err)
 	}
-	if drift := w.drift(); drift != "" {
-		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", "Restore",
-			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, drift)
+	if d := w.drift(); d != nil {
+		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", d.action,
+			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, d.words)
 	}
 	return object.Data, nil
 }
@@ -181,7 +214,7 @@ func (r *routerReconciler) retire(ctx context.Context, g *gathered, doc *router.
 		if err != nil {
 			return publication{}, err
 		}
-		if published, err := r.putBoth(ctx, g, data); err != nil {
+		if published, err := r.putBoth(ctx, g, data, doc); err != nil {
 			return published, err
 		}
 		return publication{again: r.leftover}, nil

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -18,8 +20,13 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-// report writes the status of every policy whose status is not what it should be.
-func (r *routerReconciler) report(ctx context.Context, policies []v1alpha1.VisionPolicy, verdicts map[string]compile.PolicyVerdict, published publication) error {
+// soon is the wait after somebody, often we ourselves a moment ago, changed an
+// object that the cache still shows as it was.
+const soon = 100 * time.Millisecond
+
+// report writes the status of every policy whose status is not what it should
+// be. Some may be stale: they have changed since they were read.
+func (r *routerReconciler) report(ctx context.Context, policies []v1alpha1.VisionPolicy, verdicts map[string]compile.PolicyVerdict, published publication) (stale bool, err error) {
 	now := metav1.Now()
 	var errs []error
 	for i := range policies {
@@ -30,22 +37,24 @@ func (r *routerReconciler) report(ctx context.Context, policies []v1alpha1.Visio
 		}
 		changed := p.DeepCopy()
 		changed.Status = status
-		errs = append(errs, patchStatus(ctx, r.client, p, changed))
+		old, err := patchStatus(ctx, r.client, p, changed)
+		stale, errs = stale || old, append(errs, err)
 	}
-	return errors.Join(errs...)
+	return stale, errors.Join(errs...)
 }
 
-// patchStatus writes one status, if the object is still the one that was read.
-func patchStatus(ctx context.Context, c client.Client, old, changed client.Object) error {
-	before, ok := old.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("reporting on %s/%s: not an object", old.GetNamespace(), old.GetName())
+// patchStatus writes one status, unless the object has changed since it was
+// read (then it is stale, which is no error) or is gone.
+func patchStatus(ctx context.Context, c client.Client, old, changed client.Object) (stale bool, err error) {
+	patch := client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})
+	err = c.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.ManagedBy))
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return false, nil
+	case apierrors.IsConflict(err):
+		return true, nil
 	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := c.Status().Patch(ctx, changed, patch, client.FieldOwner(v1alpha1.ManagedBy)); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reporting on %s/%s: %w", old.GetNamespace(), old.GetName(), err)
-	}
-	return nil
+	return false, fmt.Errorf("reporting on %s/%s: %w", old.GetNamespace(), old.GetName(), err)
 }
 
 // policyStatus is what a policy's status should say.
@@ -95,16 +104,14 @@ func notObeyed(fields []string) string {
 	return "this build does not obey " + strings.Join(fields, ", ")
 }
 
-// routerStatus names the router that carries a policy. One that could not be
-// replaced because it would be too large stays in force, and named.
+// routerStatus names the router that the API server holds, if it carries the
+// policy: that may be an older one than this generation's, while Programmed is False.
 func routerStatus(old *v1alpha1.RouterStatus, v compile.PolicyVerdict, published publication) *v1alpha1.RouterStatus {
 	switch {
-	case v.Profile == "":
-		return nil
-	case published.digest != "":
+	case published.profiles[v.Profile]:
 		return &v1alpha1.RouterStatus{ConfigMap: router.ConfigMapName, Digest: published.digest}
-	case published.verdict.Reason == v1alpha1.ReasonRouterTooLarge, published.verdict.Reason == v1alpha1.ReasonPending:
-		return old
+	case v.Profile != "" && published.verdict.Reason == v1alpha1.ReasonPending:
+		return old // not known to have changed
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -41,16 +42,19 @@ func (r *routerReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	}
 	out := compile.Compile(g.input)
 	published, publishing := r.publish(ctx, g, out.Document)
-	reporting := r.report(ctx, g.input.Policies, out.Policies, published)
+	stale, reporting := r.report(ctx, g.input.Policies, out.Policies, published)
 	if err := errors.Join(publishing, reporting); err != nil {
 		return reconcile.Result{}, err
+	}
+	if stale {
+		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: published.again}, nil
 }
 
 func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 	edited := builder.WithPredicates(predicate.GenerationChangedPredicate{})
-	published := builder.WithPredicates(predicate.NewPredicateFuncs(isPublished))
+	published := builder.WithPredicates(publishedByOthers())
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("router").
 		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
@@ -62,6 +66,23 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 // toNamespace wakes the router of an object's namespace.
 func toNamespace(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: object.GetNamespace()}}}
+}
+
+// publishedByOthers passes events on the ConfigMaps that we publish, except
+// those that our own writes cause. At the start all pass: a namespace may have
+// stopped being served meanwhile.
+func publishedByOthers() predicate.Predicate {
+	others := func(object client.Object) bool {
+		c, ok := object.(*corev1.ConfigMap)
+		return ok && isPublished(c) && !writtenByUs(c)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool {
+			return others(e.Object) || e.IsInInitialList && isPublished(e.Object)
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool { return others(e.ObjectNew) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return isPublished(e.Object) },
+	}
 }
 
 // isPublished reports whether an object has the name of one that we publish.

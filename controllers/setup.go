@@ -20,7 +20,8 @@
 //	a ConfigMap that is not ours         condition False, RequeueAfter: such ConfigMaps are not watched
 //	injected pods of a former namespace  RequeueAfter until they are gone
 //	a namespace that is being deleted    nothing to do
-//	a conflict, any failure of the API   the error, tried again with backoff
+//	an object newer than the cache's     RequeueAfter, 100 ms: the cache follows
+//	any other failure of the API         the error, tried again with backoff
 //
 // Secrets are neither cached nor watched: to list or watch them is to read them
 // all. A key is read by name, again after Intervals.CredentialRetry while it is

@@ -1,0 +1,182 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+)
+
+func TestAKeyThatComesLateIsFoundAndOneThatGoesIsMissed(t *testing.T) {
+	w := newWorld(t, quick)
+	w.create(keyedProvider("cloud", "late"), goodPolicy("agents"))
+	w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound)
+	// The router does not wait for the key: the pod mounts it when it is there.
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"other": []byte("x")}}
+	w.create(secret)
+	w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretKeyNotFound)
+	for _, step := range []struct {
+		value  string
+		reason string
+	}{
+		{"", v1alpha1.ReasonSecretKeyEmpty},
+		{"sk-secret-value\n", v1alpha1.ReasonSecretKeyMalformed},
+		{"sk-secret-value", v1alpha1.ReasonResolved},
+		{`"sk-secret-value"`, v1alpha1.ReasonSecretKeyMalformed},
+	} {
+		secret.Data = map[string][]byte{"api-key": []byte(step.value)}
+		if err := admin.Update(t.Context(), secret); err != nil {
+			t.Fatal(err)
+		}
+		status := metav1.ConditionFalse
+		if step.reason == v1alpha1.ReasonResolved {
+			status = metav1.ConditionTrue
+		}
+		p := w.providerCondition("cloud", v1alpha1.ConditionCredentialsResolved, status, step.reason)
+		if p.Status.CredentialsResourceVersion == "" {
+			t.Errorf("with %q the status has no resourceVersion", step.value)
+		}
+	}
+	if err := admin.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	p := w.providerCondition("cloud", v1alpha1.ConditionCredentialsResolved, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound)
+	if p.Status.CredentialsResourceVersion != "" {
+		t.Errorf("the status has the resourceVersion %q of a Secret that is gone", p.Status.CredentialsResourceVersion)
+	}
+}
+
+func TestAProviderThatNeedsNoKeyOrReadsItElsewhereIsReady(t *testing.T) {
+	w := newWorld(t, Intervals{})
+	consumer := keyedProvider("shared", "per-team")
+	consumer.Spec.Credentials.SecretRef.From = new(v1alpha1.SecretFromConsumer)
+	w.create(goodProvider("open"), consumer)
+	w.providerCondition("open", v1alpha1.ConditionCredentialsResolved, metav1.ConditionTrue, v1alpha1.ReasonNoCredentials)
+	w.providerCondition("shared", v1alpha1.ConditionCredentialsResolved, metav1.ConditionTrue, v1alpha1.ReasonConsumerSecret)
+	w.providerCondition("shared", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+}
+
+func TestATransportThatIsNotSpokenYetIsNotReady(t *testing.T) {
+	w := newWorld(t, Intervals{})
+	p := goodProvider("claude")
+	p.Spec.Transport = v1alpha1.TransportAnthropicMessages
+	w.create(p)
+	w.providerCondition("claude", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	w.providerCondition("claude", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTransportNotSupported)
+}
+
+func TestWithoutAccessToSecretsTheConditionIsUnknown(t *testing.T) {
+	binding := &rbacv1.ClusterRoleBinding{}
+	if err := admin.Get(t.Context(), client.ObjectKey{Name: "vision-operator-secrets"}, binding); err != nil {
+		t.Fatal(err)
+	}
+	if err := admin.Delete(t.Context(), binding); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		binding.ResourceVersion, binding.UID = "", ""
+		if err := admin.Create(context.Background(), binding); err != nil {
+			t.Error(err)
+		}
+	})
+	w := newWorld(t, quick)
+	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"api-key": []byte("sk-1")}},
+		keyedProvider("cloud", "key"), goodPolicy("agents"))
+	w.providerCondition("cloud", v1alpha1.ConditionCredentialsResolved, metav1.ConditionUnknown, v1alpha1.ReasonSecretAccessDenied)
+	w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonSecretAccessDenied)
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+}
+
+// A key's value must be nowhere but in its Secret, whatever is wrong with it.
+func TestNoKeyIsEverWrittenAnywhere(t *testing.T) {
+	const marker = "sk-marker-4f1c"
+	w := newWorld(t, quick)
+	for name, value := range map[string]string{"good": marker, "newline": marker + "\n", "quoted": `"` + marker + `"`, "control": marker + "\x01" + marker} {
+		w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"api-key": []byte(value)}}, keyedProvider(name, name))
+	}
+	w.create(goodPolicy("agents"))
+	w.providerCondition("good", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	for _, name := range []string{"newline", "quoted", "control"} {
+		w.providerCondition(name, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretKeyMalformed)
+	}
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	_, cm, err := w.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cm.Data["router.json"] = "{}" // so that there is an event, too
+	if err := admin.Update(t.Context(), cm); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("waiting for the event", func() error {
+		var events eventsv1.EventList
+		if err := admin.List(t.Context(), &events, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		if len(events.Items) == 0 {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	for _, list := range []client.ObjectList{&v1alpha1.VisionPolicyList{}, &v1alpha1.VisionProviderList{}, &corev1.ConfigMapList{}, &eventsv1.EventList{}} {
+		if err := admin.List(t.Context(), list, client.InNamespace(w.namespace)); err != nil {
+			t.Fatal(err)
+		}
+		data, err := json.Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meta.LenList(list) == 0 || bytes.Contains(data, []byte(marker)) || strings.Contains(string(data), "c2stbWFya2Vy") {
+			t.Errorf("%T has %d items and holds the key's value: %s", list, meta.LenList(list), data)
+		}
+	}
+}
+
+func TestJudgeKey(t *testing.T) {
+	tests := map[string]struct {
+		value  string
+		reason string
+	}{
+		"a key":                     {"sk-proj_abc.DEF-123+/=", v1alpha1.ReasonResolved},
+		"a space within":            {"Bearer abc", v1alpha1.ReasonResolved},
+		"a quote at one end":        {`abc"`, v1alpha1.ReasonResolved},
+		"one character":             {`"`, v1alpha1.ReasonResolved},
+		"nothing":                   {"", v1alpha1.ReasonSecretKeyEmpty},
+		"white space only":          {" \n", v1alpha1.ReasonSecretKeyEmpty},
+		"a final newline":           {"abc\n", v1alpha1.ReasonSecretKeyMalformed},
+		"a final carriage return":   {"abc\r\n", v1alpha1.ReasonSecretKeyMalformed},
+		"a leading space":           {" abc", v1alpha1.ReasonSecretKeyMalformed},
+		"double quotes":             {`"abc"`, v1alpha1.ReasonSecretKeyMalformed},
+		"single quotes":             {`'abc'`, v1alpha1.ReasonSecretKeyMalformed},
+		"a line break within":       {"abc\ndef", v1alpha1.ReasonSecretKeyMalformed},
+		"a control character":       {"abc\x00def", v1alpha1.ReasonSecretKeyMalformed},
+		"a key that is not in UTF8": {"abc\xff", v1alpha1.ReasonSecretKeyMalformed},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			secret := &corev1.Secret{Data: map[string][]byte{"api-key": []byte(test.value)}}
+			got := judgeKey(secret, &v1alpha1.SecretKeyReference{Name: "s", Key: "api-key"})
+			if got.reason != test.reason || (got.status == metav1.ConditionTrue) != (test.reason == v1alpha1.ReasonResolved) {
+				t.Errorf("got %+v, want %s", got, test.reason)
+			}
+			if len(test.value) > 3 && strings.Contains(got.message, strings.TrimSpace(test.value)) {
+				t.Errorf("the message tells the value: %s", got.message)
+			}
+		})
+	}
+}
