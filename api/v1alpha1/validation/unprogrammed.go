@@ -51,7 +51,6 @@ func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")
 		u.add(len(r.Proxy.Passthrough) > 0, "spec.runtime.proxy.passthrough")
 	}
-	u.add(spec.Admission != nil && is(spec.Admission.Mode, v1alpha1.AdmissionEnforce), "spec.admission.mode")
 	return u.paths
 }
 

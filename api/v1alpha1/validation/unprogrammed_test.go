@@ -64,7 +64,7 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		Cache:     &v1alpha1.Cache{TTL: ptr(v1alpha1.Duration("1h")), MaxEntries: one, MaxBytes: one, Persist: ptr(false)},
 		Runtime: &v1alpha1.Runtime{Workspaces: []string{"/w"}, MCP: ptr(false), Resources: &corev1.ResourceRequirements{}, RunAsUser: one,
 			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(false), SetBaseURLs: ptr(false)}},
-		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionOff)},
+		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
 	all := v1alpha1.VisionPolicySpec{
 		NamespaceSelector: &metav1.LabelSelector{},
@@ -78,7 +78,6 @@ func TestUnprogrammedPolicy(t *testing.T) {
 			Template: &v1alpha1.InjectionTemplate{}, ObservationPrompt: "x"},
 		Cache:     &v1alpha1.Cache{Persist: ptr(true)},
 		Runtime:   &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{}}}},
-		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
 	for _, c := range []struct {
 		name string
@@ -92,7 +91,7 @@ func TestUnprogrammedPolicy(t *testing.T) {
 			"spec.limits.image.onOversize", "spec.limits.request.maxImageTokens", "spec.quotas",
 			"spec.injection.mode", "spec.injection.tools", "spec.injection.excludeTools", "spec.injection.pathArguments", "spec.injection.waitFor",
 			"spec.injection.keep", "spec.injection.markdownImages", "spec.injection.template", "spec.injection.observationPrompt",
-			"spec.cache.persist", "spec.runtime.proxy.enabled", "spec.runtime.proxy.setBaseURLs", "spec.runtime.proxy.passthrough", "spec.admission.mode",
+			"spec.cache.persist", "spec.runtime.proxy.enabled", "spec.runtime.proxy.setBaseURLs", "spec.runtime.proxy.passthrough",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
