@@ -5,8 +5,11 @@ package v1alpha1_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // What a refused URL is told.
@@ -30,6 +33,7 @@ func TestURLsOfEndpoints(t *testing.T) {
 		{"https to an address", "https://192.0.2.10:8443", ""},
 		{"https to an IPv6 address", "https://[2001:db8::1]:8443/v1", ""},
 		{"https to a whole IPv6 address", "https://[2001:db8:0:0:1:0:0:1]/v1", ""},
+		{"https to a whole IPv6 address with a port", "https://[2001:db8:0:0:1:0:0:1]:8443/v1", ""},
 		{"https to a unique local IPv6 address", "https://[fd12:3456:789a::1]/v1", ""},
 		{"a name that only begins as a link-local address does", "https://169.254.169.254.example.com/v1", ""},
 		{"a path with an @ and an escape", "https://api.example.com/v1/@team/a%20b", ""},
@@ -141,4 +145,44 @@ func TestAllowPlainHTTPOpensOtherHostsAndNotTheRefusedOnes(t *testing.T) {
 	rule{edit: fmt.Sprintf(edit, "http://10.0.0.5:8000/v1")}.check(t, baseProvider)
 	rule{edit: fmt.Sprintf(edit, "http://models.example.com/v1")}.check(t, baseProvider)
 	rule{edit: fmt.Sprintf(edit, "http://169.254.169.254/v1"), field: "spec.endpoints[0].url", words: wordsRefused}.check(t, baseProvider)
+}
+
+// TestRandomURLsAreJudgedAlikeByTheAPIAndTheValidator puts pieces of URLs
+// together, the same ones at each run.
+func TestRandomURLsAreJudgedAlikeByTheAPIAndTheValidator(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	pick := func(from ...string) string { return from[random.IntN(len(from))] }
+	some := func(most int, join string, from ...string) string {
+		parts := make([]string, 1+random.IntN(most))
+		for i := range parts {
+			parts[i] = pick(from...)
+		}
+		return strings.Join(parts, join)
+	}
+	accepted := 0
+	for range 500 {
+		host := some(8, "", "169", "254", ".", ".", ".", ":", "0", "0x", "a9", "svc", "local", "localhost", "127", "metadata.google.internal",
+			"@", "/", "?", "#", "%25", "255", "256", "80", "-", "_", "é", "A", "z", "100.100.100.200", " ", "[", "]")
+		switch random.IntN(4) {
+		case 0:
+			host = "[" + some(9, ":", "1", "0", "fe80", "ffff", "a9fe", "64", "ff9b", "2002", "fd00", "ec2", "fd20", "ce", "", "254", "00ab", "12345") + "]"
+		case 1:
+			host = some(5, ".", "169", "254", "0", "127", "255", "256", "0xa9", "svc", "example", "a-b", "a_b", "com", "")
+		case 2:
+			host = some(4, ".", "10", "models", "a-b", "a_b", "svc", "com")
+		}
+		url := pick("https://", "https://", "http://", "HTTPS://", "") + host + pick("", "", "/v1", ":443/v1", ":", ":65536", "/%2")
+		object := edited(t, baseProvider, fmt.Sprintf("spec: {endpoints: [{name: local, url: %q}]}", url))
+		err := api.Create(t.Context(), object.DeepCopy(), client.DryRunAll)
+		problems := judged(t, object, true)
+		if (err == nil) != (len(problems) == 0) {
+			t.Errorf("%q: the API server says %v, the validator %v", url, err, problems)
+		}
+		if err == nil {
+			accepted++
+		}
+	}
+	if accepted < 25 || accepted > 475 {
+		t.Errorf("%d of 500 URLs were accepted: the pieces must make both kinds", accepted)
+	}
 }

@@ -76,8 +76,8 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionAuto), Tools: []string{"t"}, ExcludeTools: []string{"t"}, PathArguments: []string{"p"},
 			WaitFor: ptr(v1alpha1.WaitForAllToolCalls), Keep: ptr(v1alpha1.KeepThread), MarkdownImages: ptr(v1alpha1.MarkdownImagesAttach),
 			Template: &v1alpha1.InjectionTemplate{}, ObservationPrompt: "x"},
-		Cache:     &v1alpha1.Cache{Persist: ptr(true)},
-		Runtime:   &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{}}}},
+		Cache:   &v1alpha1.Cache{Persist: ptr(true)},
+		Runtime: &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{}}}},
 	}
 	for _, c := range []struct {
 		name string
