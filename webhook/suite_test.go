@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -46,39 +47,62 @@ var (
 	operator *rest.Config
 	admin    client.WithWatch
 	listen   string
-	scheme   = runtime.NewScheme()
+	scheme   = newScheme()
 )
+
+// stopOperator is nil until a test needs the operator.
+var stopOperator func() error
+
+// needOperator starts everything for the first test that needs it: fuzzing and
+// benchmarks do not.
+func needOperator(t *testing.T) {
+	t.Helper()
+	if err := startAll(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var startAll = sync.OnceValue(func() (err error) {
+	// The ServiceAccount plugin is on, as in every real cluster, to see that the
+	// agent's token is not mounted into the runtime.
+	cluster, err = envtest.Start(envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}})
+	if err != nil {
+		return err
+	}
+	stopOperator, err = prepare()
+	return err
+})
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
-	// The ServiceAccount plugin is on, as in every real cluster, to see that the
-	// agent's token is not mounted into the runtime.
-	options := envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}}
-	var stop func() error
-	code := envtest.Run(m, options, func(c *envtest.Cluster) {
-		cluster = c
-		var err error
-		if stop, err = prepare(); err != nil {
-			fmt.Fprintln(os.Stderr, "preparing the suite:", err)
-			os.Exit(1)
-		}
-	})
-	if stop != nil {
-		if err := stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "FAIL: the operator ended with", err)
-			code = max(code, 1)
-		}
+	code := m.Run()
+	// The operator first: the API server would wait for its watches.
+	if stopOperator != nil {
+		code = failOn(stopOperator(), code)
+	}
+	if cluster != nil {
+		code = failOn(cluster.Stop(), code)
 	}
 	os.Exit(code)
 }
 
+func failOn(err error, code int) int {
+	if err == nil {
+		return code
+	}
+	fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
+	return max(code, 1)
+}
+
+func newScheme() *runtime.Scheme {
+	made := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(made))
+	utilruntime.Must(v1alpha1.AddToScheme(made))
+	return made
+}
+
+// prepare installs what a cluster has before the operator starts, and starts it.
 func prepare() (stop func() error, err error) {
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
 	if admin, err = client.NewWithWatch(cluster.Config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
@@ -235,6 +259,7 @@ type user struct {
 // newUser makes a namespace with labels ("key=value") and a user in it.
 func newUser(t *testing.T, labels ...string) *user {
 	t.Helper()
+	needOperator(t)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: map[string]string{}}}
 	for _, l := range labels {
 		key, value, _ := strings.Cut(l, "=")
@@ -285,6 +310,7 @@ func (w *warned) all() string {
 // certificatesOf makes another replica's certificates.
 func certificatesOf(t *testing.T) *certs.Certificates {
 	t.Helper()
+	needOperator(t)
 	direct, err := client.NewWithWatch(operator, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
