@@ -1,0 +1,170 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/visionoperator/vision-operator/webhook"
+)
+
+// off, as a listen address, means that nothing listens.
+const off = "0"
+
+// namespaceFile holds the namespace of a pod, put there by Kubernetes.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// imageTag is what a registry accepts as a tag.
+var imageTag = regexp.MustCompile(`^[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}$`)
+
+// defaultRuntimeImage is the runtime of the operator's own version, or of "dev"
+// where the version of a build cannot be a tag.
+func defaultRuntimeImage() string {
+	tag := buildVersion()
+	if !imageTag.MatchString(tag) {
+		tag = "dev"
+	}
+	return "ghcr.io/visionoperator/vision-runtime:" + tag
+}
+
+// configuration is the command line.
+type configuration struct {
+	kubeconfig        string
+	operatorNamespace string
+	metricsListen     string
+	healthListen      string
+	webhookListen     string
+	webhookCertDir    string
+	webhookHosts      []string
+	leaderElect       bool
+	logLevel          string
+	logFormat         string
+	version           bool
+
+	runtimeImage       string
+	runtimePullPolicy  string
+	runtimePullSecrets []string
+	runtimeHTTPProxy   string
+	runtimeHTTPSProxy  string
+	runtimeNoProxy     string
+	runtimeCAConfigMap string
+}
+
+// usageError is a command line that cannot work.
+type usageError struct{ problem string }
+
+// Error names the problem and where to read on.
+func (e *usageError) Error() string {
+	return e.problem + " (vision-operator --help lists the flags)"
+}
+
+// parse reads the command line. With --help it prints the flags to stdout and
+// returns pflag.ErrHelp.
+func parse(args []string, stdout io.Writer) (configuration, error) {
+	cfg := configuration{}
+	flags := cfg.flags()
+	flags.SetOutput(stdout)
+	flags.Usage = func() {
+		fmt.Fprintf(stdout, "vision-operator gives the pods of a cluster a vision runtime, under a platform team's policies.\n\nUsage:\n  vision-operator [flags]\n\nFlags:\n%s", flags.FlagUsagesWrapped(100))
+	}
+	if err := flags.Parse(args); err != nil {
+		if err == pflag.ErrHelp { //nolint:errorlint // pflag returns it bare
+			return cfg, err
+		}
+		return cfg, &usageError{problem: err.Error()}
+	}
+	if flags.NArg() > 0 {
+		return cfg, &usageError{problem: fmt.Sprintf("vision-operator takes flags only; got %q", flags.Arg(0))}
+	}
+	if cfg.version {
+		return cfg, nil
+	}
+	if cfg.operatorNamespace == "" {
+		if data, err := os.ReadFile(namespaceFile); err == nil {
+			cfg.operatorNamespace = strings.TrimSpace(string(data))
+		}
+	}
+	return cfg, cfg.check()
+}
+
+func (c *configuration) flags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("vision-operator", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.StringVar(&c.operatorNamespace, "operator-namespace", "", "namespace of the operator, where its CA is kept, leaders are elected and baselines may live; default: the pod's own")
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "file that says how to reach the API server; default: $KUBECONFIG, else the pod's service account")
+	f.BoolVar(&c.leaderElect, "leader-elect", false, "let one of several replicas reconcile, elected by the Lease vision-operator; all serve admission")
+	f.StringVar(&c.metricsListen, "metrics-listen", ":8080", "address of /metrics (Prometheus, plain HTTP); 0 for none")
+	f.StringVar(&c.healthListen, "health-listen", ":8081", "address of /healthz and /readyz; 0 for none")
+	f.StringVar(&c.webhookListen, "webhook-listen", webhook.DefaultListen, "address of the admission webhooks; 0 for none")
+	f.StringVar(&c.webhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of your own for the webhooks; default: a CA that the operator keeps in its namespace")
+	f.StringArrayVar(&c.webhookHosts, "webhook-host", nil, "further DNS name or IP address in the webhooks' certificate (repeatable); those of the webhook configurations are known")
+
+	f.StringVar(&c.runtimeImage, "runtime-image", defaultRuntimeImage(), "image of the injected runtime, best with its digest")
+	f.StringVar(&c.runtimePullPolicy, "runtime-image-pull-policy", "", "Always, IfNotPresent or Never; default: the API server's")
+	f.StringArrayVar(&c.runtimePullSecrets, "runtime-image-pull-secret", nil, "Secret of the pod's namespace to pull the image with (repeatable)")
+	f.StringVar(&c.runtimeHTTPProxy, "runtime-http-proxy", "", "HTTP_PROXY of the injected runtime")
+	f.StringVar(&c.runtimeHTTPSProxy, "runtime-https-proxy", "", "HTTPS_PROXY of the injected runtime")
+	f.StringVar(&c.runtimeNoProxy, "runtime-no-proxy", "", "NO_PROXY of the injected runtime")
+	f.StringVar(&c.runtimeCAConfigMap, "runtime-ca-configmap", "", "ConfigMap of the pod's namespace with PEM files that the runtime trusts besides the public CAs")
+
+	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
+	f.BoolVar(&c.version, "version", false, "print the version and end")
+	return f
+}
+
+func (c *configuration) check() error {
+	if c.operatorNamespace == "" {
+		return &usageError{problem: "--operator-namespace must be given outside a pod"}
+	}
+	if problems := validation.IsDNS1123Label(c.operatorNamespace); len(problems) > 0 {
+		return &usageError{problem: fmt.Sprintf("--operator-namespace %q is no namespace: %s", c.operatorNamespace, problems[0])}
+	}
+	for _, l := range []struct{ flag, address string }{
+		{"--metrics-listen", c.metricsListen}, {"--health-listen", c.healthListen}, {"--webhook-listen", c.webhookListen},
+	} {
+		if l.address == off {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(l.address); err != nil {
+			return &usageError{problem: fmt.Sprintf("%s %q is no address: want host:port, :port, or 0 for none", l.flag, l.address)}
+		}
+	}
+	switch corev1.PullPolicy(c.runtimePullPolicy) {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		return &usageError{problem: fmt.Sprintf("--runtime-image-pull-policy %q is none of Always, IfNotPresent, Never", c.runtimePullPolicy)}
+	}
+	if _, err := newLogger(*c, io.Discard); err != nil {
+		return err
+	}
+	return nil
+}
+
+// newLogger makes the operator's log, one line for each record.
+func newLogger(c configuration, w io.Writer) (logr.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.logLevel)); err != nil {
+		return logr.Logger{}, &usageError{problem: fmt.Sprintf("--log-level %q is none of debug, info, warn, error", c.logLevel)}
+	}
+	options := &slog.HandlerOptions{Level: level}
+	switch c.logFormat {
+	case "json":
+		return logr.FromSlogHandler(slog.NewJSONHandler(w, options)), nil
+	case "text":
+		return logr.FromSlogHandler(slog.NewTextHandler(w, options)), nil
+	}
+	return logr.Logger{}, &usageError{problem: fmt.Sprintf("--log-format %q is neither json nor text", c.logFormat)}
+}
