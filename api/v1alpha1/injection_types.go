@@ -113,10 +113,14 @@ type InjectionMode string
 
 // The modes.
 const (
-	InjectionAuto        InjectionMode = "Auto"
-	InjectionImage       InjectionMode = "Image"
+	// InjectionAuto: an image where the model takes images, else a text observation.
+	InjectionAuto InjectionMode = "Auto"
+	// InjectionImage: only as an image.
+	InjectionImage InjectionMode = "Image"
+	// InjectionObservation: always as a text observation.
 	InjectionObservation InjectionMode = "Observation"
-	InjectionOff         InjectionMode = "Off"
+	// InjectionOff: not at all.
+	InjectionOff InjectionMode = "Off"
 )
 
 // WaitFor says which tool calls must have answers first.
@@ -126,7 +130,9 @@ type WaitFor string
 
 // The values.
 const (
-	WaitForAllToolCalls    WaitFor = "AllToolCalls"
+	// WaitForAllToolCalls: every call of the assistant's message.
+	WaitForAllToolCalls WaitFor = "AllToolCalls"
+	// WaitForVisionToolCalls: only the calls of vision tools.
 	WaitForVisionToolCalls WaitFor = "VisionToolCalls"
 )
 
@@ -137,7 +143,9 @@ type Keep string
 
 // The values.
 const (
-	KeepThread      Keep = "Thread"
+	// KeepThread: as long as budgets allow.
+	KeepThread Keep = "Thread"
+	// KeepCurrentTurn: until the next human message.
 	KeepCurrentTurn Keep = "CurrentTurn"
 )
 
@@ -148,8 +156,10 @@ type MarkdownImages string
 
 // The values.
 const (
+	// MarkdownImagesAttach: those within the workspaces are shown beside the text.
 	MarkdownImagesAttach MarkdownImages = "Attach"
-	MarkdownImagesOff    MarkdownImages = "Off"
+	// MarkdownImagesOff: they stay text.
+	MarkdownImagesOff MarkdownImages = "Off"
 )
 
 // InjectionTemplate is the text around shown images. Each text may hold the

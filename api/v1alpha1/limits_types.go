@@ -75,7 +75,9 @@ type OnOversize string
 
 // The values.
 const (
-	OnOversizeRefuse    OnOversize = "Refuse"
+	// OnOversizeRefuse: an error with the numbers.
+	OnOversizeRefuse OnOversize = "Refuse"
+	// OnOversizeDownscale: a smaller copy is sent.
 	OnOversizeDownscale OnOversize = "Downscale"
 )
 
@@ -210,8 +212,11 @@ type QuotaScope string
 
 // The scopes.
 const (
-	QuotaScopePod       QuotaScope = "Pod"
-	QuotaScopePolicy    QuotaScope = "Policy"
+	// QuotaScopePod: each pod has a quota of its own.
+	QuotaScopePod QuotaScope = "Pod"
+	// QuotaScopePolicy: all pods that the policy serves share it.
+	QuotaScopePolicy QuotaScope = "Policy"
+	// QuotaScopeNamespace: all pods of the namespace share it.
 	QuotaScopeNamespace QuotaScope = "Namespace"
 )
 
@@ -222,8 +227,10 @@ type QuotaMode string
 
 // The modes.
 const (
+	// QuotaModeEnforce: a spent quota refuses.
 	QuotaModeEnforce QuotaMode = "Enforce"
-	QuotaModeShadow  QuotaMode = "Shadow"
+	// QuotaModeShadow: what would be refused is counted and reported, and let through.
+	QuotaModeShadow QuotaMode = "Shadow"
 )
 
 // OnStoreFailure says what happens while the store of counters cannot be reached.
@@ -233,6 +240,8 @@ type OnStoreFailure string
 
 // The values.
 const (
+	// OnStoreFailureAllow: calls go on uncounted.
 	OnStoreFailureAllow OnStoreFailure = "Allow"
-	OnStoreFailureDeny  OnStoreFailure = "Deny"
+	// OnStoreFailureDeny: calls are refused.
+	OnStoreFailureDeny OnStoreFailure = "Deny"
 )

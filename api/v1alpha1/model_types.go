@@ -94,8 +94,11 @@ type ToolImages string
 
 // The places.
 const (
-	ToolImagesInToolResult      ToolImages = "InToolResult"
-	ToolImagesUserMessage       ToolImages = "UserMessage"
+	// ToolImagesInToolResult: inside the tool's result.
+	ToolImagesInToolResult ToolImages = "InToolResult"
+	// ToolImagesUserMessage: in a user message after the tool's result.
+	ToolImagesUserMessage ToolImages = "UserMessage"
+	// ToolImagesAssistantThenUser: in a user message after a short assistant message.
 	ToolImagesAssistantThenUser ToolImages = "AssistantThenUserMessage"
 )
 

@@ -171,8 +171,12 @@ type LogLevel string
 
 // The levels.
 const (
+	// LogLevelDebug: every decision, with its reason.
 	LogLevelDebug LogLevel = "debug"
-	LogLevelInfo  LogLevel = "info"
-	LogLevelWarn  LogLevel = "warn"
+	// LogLevelInfo: what an operator wants to know while all is well.
+	LogLevelInfo LogLevel = "info"
+	// LogLevelWarn: what may need attention.
+	LogLevelWarn LogLevel = "warn"
+	// LogLevelError: what failed.
 	LogLevelError LogLevel = "error"
 )

@@ -233,8 +233,10 @@ type PerCallModel string
 
 // The values.
 const (
+	// PerCallModelAllowed: a call may name any model that the allow-lists hold.
 	PerCallModelAllowed PerCallModel = "Allowed"
-	PerCallModelDenied  PerCallModel = "Denied"
+	// PerCallModelDenied: every call takes the default.
+	PerCallModelDenied PerCallModel = "Denied"
 )
 
 // Admission says what pod admission does when the policy cannot serve the pod.
@@ -256,9 +258,12 @@ type AdmissionMode string
 
 // The modes.
 const (
+	// AdmissionEnforce: the pod is refused.
 	AdmissionEnforce AdmissionMode = "Enforce"
-	AdmissionWarn    AdmissionMode = "Warn"
-	AdmissionOff     AdmissionMode = "Off"
+	// AdmissionWarn: the pod is admitted with a warning.
+	AdmissionWarn AdmissionMode = "Warn"
+	// AdmissionOff: the pod is admitted silently.
+	AdmissionOff AdmissionMode = "Off"
 )
 
 // VisionPolicyStatus is what became of a policy.

@@ -53,9 +53,13 @@ type Transport string
 
 // The transports.
 const (
+	// TransportOpenAIChatCompletions: POST {url}/chat/completions, as OpenAI and most other servers speak it.
 	TransportOpenAIChatCompletions Transport = "OpenAIChatCompletions"
-	TransportOpenAIResponses       Transport = "OpenAIResponses"
-	TransportAnthropicMessages     Transport = "AnthropicMessages"
+	// TransportOpenAIResponses: POST {url}/responses, OpenAI's newer protocol.
+	TransportOpenAIResponses Transport = "OpenAIResponses"
+	// TransportAnthropicMessages: POST {url}/v1/messages, Anthropic's protocol.
+	TransportAnthropicMessages Transport = "AnthropicMessages"
+	// TransportGeminiGenerateContent: POST {url}/models/{model}:generateContent, Google's protocol.
 	TransportGeminiGenerateContent Transport = "GeminiGenerateContent"
 )
 
@@ -172,7 +176,7 @@ type Endpoint struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^[^/?#]*//[^/?#]*@')`,reason=FieldValueForbidden,message="must not hold a user name or password: name the key in spec.credentials"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('[?#]')`,reason=FieldValueForbidden,message="must not hold a query or a fragment: it is a base URL, such as https://api.example.com/v1"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'(?i)^https?://(?:(?:169[.]254|(?:0|22[4-9]|23[0-9])[.][0-9]{1,3})(?:[.][0-9]{1,3}){2}|100[.]100[.]100[.]200|192[.]0[.]0[.]192|168[.]63[.]129[.]16|metadata[.]google[.]internal|metadata[.]goog|\[(?:fe[89ab][0-9a-f]|ff[0-9a-f]{2}|fd00:0?ec2):[^/]*|\[fd20:0{0,2}ce:[0:]*:0?254\])(?:[:/]|$)')`,message="must not point at a link-local, metadata, multicast or unspecified address"
-	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || (self.matches(r'(?i)^https?://(?:(?:[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?[.])*(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9]|[0-9][-0-9]{0,61}[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)|(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])|\[(?:::1|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){7}|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){0,5}::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,5})?)\])(?:[:/]|$)') && !self.matches(r'(?i)^https?://(?:[^/:]*[.])?0x[0-9a-f]*(?:[:/]|$)') && !self.matches(r'(?i)^https?://\[(?:(?:[^:/\]]*:){8}|0{0,2}64:0?ff9b:|2002:)'))`,message="the host must be a name whose last label has a letter, four plain decimals such as 192.0.2.1, or IPv6 in brackets without zone or embedded IPv4"
+	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || (self.matches(r'(?i)^https?://(?:(?:[a-z0-9_](?:[-a-z0-9_]{0,61}[a-z0-9_])?[.])*(?:[a-z]|[a-z][-a-z0-9]{0,61}[a-z0-9]|[0-9][-0-9]{0,61}[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)|(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])|\[(?:::1|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){7}|(?:[1-9a-f][0-9a-f]{0,3}|0[1-9a-f][0-9a-f]{0,2}|00[1-9a-f][0-9a-f]|000[1-9a-f])(?::[0-9a-f]{1,4}){0,6}::(?:[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){0,5})?)\])(?:[:/]|$)') && !self.matches(r'(?i)^https?://(?:[^/:]*[.])?0x[0-9a-f]*(?:[:/]|$)') && !self.matches(r'(?i)^https?://\[(?:(?:[^:/\]]*:){8}[^\]]|0{0,2}64:0?ff9b:|2002:)'))`,message="the host must be a name whose last label has a letter, four plain decimals such as 192.0.2.1, or IPv6 in brackets without zone or embedded IPv4"
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || self.matches(r'(?i)^https?://(?:\[[^/\]]*\]|[^/:]*)(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(?:/(?:[-a-z0-9._~!$&()*+,;=:@/]|%[0-9a-f]{2})*)?$')`,message="after the host there may be a port of 1 to 65535 and a path of plain URL characters, nothing else"
 	URL string `json:"url"`
 
@@ -364,8 +368,11 @@ type NamespacesFrom string
 
 // The sets.
 const (
-	NamespacesFromSame     NamespacesFrom = "Same"
-	NamespacesFromAll      NamespacesFrom = "All"
+	// NamespacesFromSame: the provider's own namespace.
+	NamespacesFromSame NamespacesFrom = "Same"
+	// NamespacesFromAll: every namespace.
+	NamespacesFromAll NamespacesFrom = "All"
+	// NamespacesFromSelector: the namespaces whose labels the selector matches.
 	NamespacesFromSelector NamespacesFrom = "Selector"
 )
 

@@ -29,8 +29,7 @@ const (
 
 // urlProblem returns the first rule that a URL breaks, or nothing. It reads the
 // URL as the runtime will, where the CRD's rules match its text; both refuse
-// the same, but for the few that only a parser can tell (an address with too
-// many groups, a name of more than 253 characters), which are refused here alone.
+// the same, but for a name of more than 253 characters, which is refused here alone.
 func urlProblem(raw string, plainHTTP bool) string {
 	if len(raw) > 2048 {
 		return urlLong
