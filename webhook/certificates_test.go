@@ -120,8 +120,11 @@ func TestWhileTheOperatorIsAwayOnlyEnforcedNamespacesRefusePods(t *testing.T) {
 		pod := agent(optIn)
 		pod.Namespace = enforced.namespace
 		err := enforced.Create(t.Context(), pod, client.DryRunAll)
-		if err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
-			return fmt.Errorf("an enforced namespace: got error %v, want that the webhook failed", err)
+		if err == nil {
+			return errors.New("an enforced namespace: the pod was created")
+		}
+		if !strings.Contains(err.Error(), "failed calling webhook") {
+			return fmt.Errorf("an enforced namespace: want that the webhook failed, got: %w", err)
 		}
 		return nil
 	})

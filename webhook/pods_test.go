@@ -140,6 +140,18 @@ func TestALabelledPodIsInjectedAndPassesPodSecurityRestricted(t *testing.T) {
 	}
 }
 
+func TestARootAgentGetsARootRuntimeThatPodSecurityBaselineAccepts(t *testing.T) {
+	u := newUser(t, "pod-security.kubernetes.io/enforce=baseline")
+	u.create(provider(), policy(v1alpha1.AdmissionWarn))
+	pod := agent(optIn)
+	pod.Spec.SecurityContext.RunAsUser, pod.Spec.SecurityContext.RunAsNonRoot = new(int64(0)), nil
+	u.create(pod)
+	c := runtimeOf(pod)
+	if c == nil || *c.SecurityContext.RunAsUser != 0 || len(c.SecurityContext.Capabilities.Add) != 0 {
+		t.Errorf("got %v, want a runtime that is root without capabilities", c)
+	}
+}
+
 func TestTheAgentsTokenIsNotMountedIntoTheRuntime(t *testing.T) {
 	u := newUser(t)
 	u.create(provider(), policy(v1alpha1.AdmissionWarn))

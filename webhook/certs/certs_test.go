@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -323,7 +324,7 @@ func TestThePrivateKeyReachesNoLogAndNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger.Info("printing", "ca", a)
-	log.WriteString(fmt.Sprintf("%v %+v %#v %s %x", a, a, a, a, a))
+	fmt.Fprintf(&log, "%v %+v %#v %s %x", a, a, a, a, a)
 	_, key, err := a.encode()
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +332,12 @@ func TestThePrivateKeyReachesNoLogAndNoError(t *testing.T) {
 	if _, err := parseAuthority(key, key); err == nil || strings.Contains(err.Error(), string(key[40:80])) {
 		t.Errorf("got error %v, want one without the key", err)
 	}
-	for _, secret := range []string{string(key[40:80]), a.key.D.String(), a.key.D.Text(16)} {
+	raw, err := a.key.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := new(big.Int).SetBytes(raw)
+	for _, secret := range []string{string(key[40:80]), number.String(), number.Text(16)} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the private key was printed:\n%s", log.String())
 		}

@@ -46,6 +46,7 @@ func (d *decision) resources() corev1.ResourceRequirements {
 	default:
 		want = DefaultResources()
 	}
+	want.Claims = nil // claims are the pod's, which may have none
 	if guaranteed(d.Pod) {
 		equalise(&want)
 	}
