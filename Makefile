@@ -54,13 +54,13 @@ test: controlplane ## Run the tests on a real API server (PKG=./runtime/... RUN=
 	go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) | go run ./hack/testsummary
 
 .PHONY: bench
-bench: ## Run the benchmarks (BENCH=Probe to narrow)
+bench: controlplane ## Run the benchmarks (BENCH=Probe to narrow)
 	@hack/deps
 	packages=$$(git grep --untracked -lE '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,'); \
 	  go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) $$packages
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME=20s
+fuzz: controlplane ## Run every fuzz target for FUZZTIME=20s
 	@hack/deps
 	hack/fuzz $(FUZZTIME)
 
