@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
@@ -183,6 +184,7 @@ func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string
 	if err := r.client.Apply(ctx, object, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("publishing ConfigMap %s/%s: %w", w.namespace, w.name, err)
 	}
+	log.FromContext(ctx).Info("Published", "namespace", w.namespace, "configMap", w.name)
 	if d := w.drift(); d != nil {
 		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", d.action,
 			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, d.words)

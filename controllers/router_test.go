@@ -315,6 +315,24 @@ func TestANamespaceThatStopsBeingServedGrantsNothingAndIsCleanedUpLater(t *testi
 	})
 }
 
+func TestANamespaceThatStoppedBeingServedMeanwhileIsCleanedUpAtTheStart(t *testing.T) {
+	w := newWorld(t, Intervals{})
+	policy := goodPolicy("agents")
+	w.create(goodProvider("local"), policy)
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.stop()
+	if err := admin.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	w.start(Intervals{})
+	w.eventually("waiting for the router to go", func() error {
+		if _, _, err := w.document(); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("still there (%v)", err)
+		}
+		return nil
+	})
+}
+
 func TestANamespaceThatIsBeingDeletedIsLeftAlone(t *testing.T) {
 	w := newWorld(t, Intervals{})
 	w.create(goodProvider("local"), goodPolicy("agents"))

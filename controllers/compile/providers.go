@@ -62,7 +62,7 @@ func compileProviders(in Input) *providerSet {
 // supportTransport says whether this build's runtime speaks a transport.
 func supportTransport(t v1alpha1.Transport) Verdict {
 	if t == v1alpha1.TransportOpenAIChatCompletions {
-		return Verdict{OK: true, Reason: v1alpha1.ReasonReady, Message: fmt.Sprintf("the runtime speaks %s", t)}
+		return Verdict{OK: true, Reason: "Supported", Message: fmt.Sprintf("the runtime speaks %s", t)}
 	}
 	return Verdict{Reason: v1alpha1.ReasonTransportNotSupported, Message: fmt.Sprintf(
 		"spec.transport: the runtime of this build does not speak %s yet; no call goes to this provider", t)}

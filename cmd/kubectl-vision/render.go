@@ -1,0 +1,176 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1/validation"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+const renderHelp = `Compile VisionProviders and VisionPolicies of files into the router document of
+one namespace, exactly as the operator would publish it, without a cluster.
+
+  kubectl vision render -f config/ -n team > router.json
+  kubectl vision render -f policy.yaml -f provider.yaml -n team --verdicts
+
+A file holds YAML or JSON, several documents or Lists among them; of a directory
+the files *.yaml, *.yml and *.json are read, and - is standard input. Objects
+without a namespace belong to --namespace; other kinds are passed over. A field
+that a kind does not have is an error. The rules of the API server's schema that
+the operator does not need for its own safety are not applied here.
+
+The document goes to standard output, warnings and references that do not
+resolve to standard error. The exit code is 0 when every object took part; 1 when
+one was left out (the document is printed all the same) or a file could not be
+read; 2 when the command line cannot work.
+
+Usage:
+  kubectl vision render -f FILE... -n NAMESPACE [flags]
+
+Flags:
+`
+
+// renderOptions are render's flags.
+type renderOptions struct {
+	files             []string
+	namespace         string
+	operatorNamespace string
+	verdicts          bool
+}
+
+func parseRender(args []string, stdout io.Writer) (renderOptions, error) {
+	var o renderOptions
+	flags := pflag.NewFlagSet("render", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file, directory, or - for standard input (repeatable)")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to compile for")
+	flags.StringVar(&o.operatorNamespace, "operator-namespace", "vision-system", "namespace of the operator, where baselines may live")
+	flags.BoolVar(&o.verdicts, "verdicts", false, "print what was decided of each object in place of the document")
+	flags.Usage = func() { fmt.Fprint(stdout, renderHelp, flags.FlagUsages()) }
+	if err := flags.Parse(args); err != nil {
+		if err == pflag.ErrHelp { //nolint:errorlint // pflag returns it bare
+			return o, err
+		}
+		return o, &usageError{problem: err.Error()}
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, &usageError{problem: fmt.Sprintf("there is an argument %q that belongs to no flag", flags.Arg(0))}
+	case len(o.files) == 0:
+		return o, &usageError{problem: "--filename is missing; name a file, a directory, or - for standard input"}
+	case o.namespace == "":
+		return o, &usageError{problem: "--namespace is missing; name the namespace to compile for"}
+	}
+	return o, nil
+}
+
+// render reads, compiles and prints.
+func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
+	objects, err := readObjects(o.files, o.namespace, stdin)
+	if err != nil {
+		return err
+	}
+	in := compile.Input{
+		Namespace:         o.namespace,
+		NamespaceLabels:   objects.namespaces[o.namespace],
+		OperatorNamespace: o.operatorNamespace,
+		Policies:          objects.policies,
+		Providers:         objects.providers,
+	}
+	out := compile.Compile(in)
+	document, err := router.Marshal(out.Document)
+	if err != nil {
+		return fmt.Errorf("rendering the router of namespace %s: %w", o.namespace, err)
+	}
+	if o.verdicts {
+		document = []byte(verdicts(out))
+	}
+	if _, err := stdout.Write(document); err != nil {
+		return fmt.Errorf("printing: %w", err)
+	}
+	for _, line := range remarks(in, out) {
+		fmt.Fprintln(stderr, line)
+	}
+	if left := leftOut(out); len(left) > 0 {
+		return &leftOutError{objects: left}
+	}
+	return nil
+}
+
+// leftOutError is a document that lacks an object.
+type leftOutError struct{ objects []string }
+
+// Error names what was left out.
+func (e *leftOutError) Error() string {
+	return "rendering: left out " + strings.Join(e.objects, ", ")
+}
+
+// leftOut lists the objects that are not accepted.
+func leftOut(out compile.Output) []string {
+	var left []string
+	for name, v := range out.Policies {
+		if !v.Accepted.OK {
+			left = append(left, "VisionPolicy "+name)
+		}
+	}
+	for name, v := range out.Providers {
+		if !v.Accepted.OK {
+			left = append(left, "VisionProvider "+name)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// remarks are what an author should know besides the document: the warnings
+// that admission gives, and every verdict that is not good.
+func remarks(in compile.Input, out compile.Output) []string {
+	var lines []string
+	for i := range in.Providers {
+		p := &in.Providers[i]
+		at := p.Namespace + "/" + p.Name
+		v, considered := out.Providers[at]
+		if !considered {
+			continue
+		}
+		for _, w := range validation.ProviderWarnings(p) {
+			lines = append(lines, fmt.Sprintf("warning: VisionProvider %s: %s", at, w))
+		}
+		lines = append(lines, notGood("VisionProvider "+at, v.Accepted)...)
+	}
+	for i := range in.Policies {
+		p := &in.Policies[i]
+		if p.Namespace != in.Namespace {
+			continue
+		}
+		v := out.Policies[p.Name]
+		for _, w := range validation.PolicyWarnings(p) {
+			lines = append(lines, fmt.Sprintf("warning: VisionPolicy %s/%s: %s", p.Namespace, p.Name, w))
+		}
+		lines = append(lines, notGood("VisionPolicy "+p.Namespace+"/"+p.Name, v.Accepted)...)
+		if v.Accepted.OK {
+			lines = append(lines, notGood("VisionPolicy "+p.Namespace+"/"+p.Name, v.ResolvedRefs)...)
+		}
+		if v.Overridden.OK {
+			lines = append(lines, fmt.Sprintf("warning: VisionPolicy %s/%s: %s", p.Namespace, p.Name, v.Overridden.Message))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func notGood(object string, v compile.Verdict) []string {
+	if v.OK {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %s: %s", object, v.Reason, v.Message)}
+}

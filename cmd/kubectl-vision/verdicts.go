@@ -1,0 +1,76 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
+)
+
+// verdicts is what was decided of each object, for people: providers first,
+// since policies refer to them, each kind by name.
+func verdicts(out compile.Output) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, name := range slices.Sorted(maps.Keys(out.Providers)) {
+		v := out.Providers[name]
+		fmt.Fprintf(w, "VisionProvider %s\n", name)
+		condition(w, v1alpha1.ConditionAccepted, v.Accepted)
+		condition(w, "Supported", v.Supported)
+		unprogrammed(w, v.Unprogrammed)
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Policies)) {
+		v := out.Policies[name]
+		fmt.Fprintf(w, "VisionPolicy %s/%s\n", out.Document.Namespace, name)
+		condition(w, v1alpha1.ConditionAccepted, v.Accepted)
+		if v.Accepted.OK {
+			condition(w, v1alpha1.ConditionResolvedRefs, v.ResolvedRefs)
+		}
+		if v.Overridden.OK {
+			condition(w, v1alpha1.ConditionOverridden, v.Overridden)
+		}
+		unprogrammed(w, v.Unprogrammed)
+		if v.Profile != "" {
+			route := v.DefaultRoute
+			if route == "" {
+				route = "none"
+			}
+			fmt.Fprintf(w, "  Profile\t%s\t\t\n  Default route\t%s\t\t\n", v.Profile, route)
+		}
+		for _, c := range v.Candidates {
+			fmt.Fprintf(w, "  Candidate\t%s\t%s\t\n", c.Route, c.Reason)
+		}
+	}
+	w.Flush() //nolint:errcheck // a strings.Builder takes everything
+	return trimLines(b.String())
+}
+
+func condition(w *tabwriter.Writer, kind string, v compile.Verdict) {
+	status := "False"
+	if v.OK {
+		status = "True"
+	}
+	fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", kind, status, v.Reason, v.Message)
+}
+
+func unprogrammed(w *tabwriter.Writer, fields []string) {
+	if len(fields) > 0 {
+		fmt.Fprintf(w, "  Not obeyed yet\t%s\t\t\n", strings.Join(fields, ", "))
+	}
+}
+
+// trimLines drops the spaces that columns leave at the ends of lines.
+func trimLines(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}
