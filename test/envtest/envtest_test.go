@@ -64,9 +64,8 @@ func TestWithoutCRDsTheSuiteIsToldWhichCommandGeneratesThem(t *testing.T) {
 	}
 }
 
-func TestAClusterServesTheVersionThatTheModulesPinAndKnowsItsUsers(t *testing.T) {
+func TestAClusterServesTheVersionThatTheModulesPinTheCRDsAndItsUsers(t *testing.T) {
 	cluster, err := Start(Options{
-		WithoutCRDs:   true,
 		APIServerArgs: map[string][]string{"disable-admission-plugins": nil, "profiling": {"false"}},
 	})
 	if err != nil {
@@ -93,6 +92,10 @@ func TestAClusterServesTheVersionThatTheModulesPinAndKnowsItsUsers(t *testing.T)
 	output, err := cluster.Kubectl(ctx, "", "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
 	if err != nil || output != "admin" {
 		t.Errorf("kubectl is %q (%v), want admin", output, err)
+	}
+	output, err = cluster.Kubectl(ctx, "", "api-resources", "--api-group=visionoperator.dev", "-o", "name")
+	if want := "visionpolicies.visionoperator.dev\nvisionproviders.visionoperator.dev\n"; err != nil || output != want {
+		t.Errorf("the API server serves %q (%v), want %q", output, err, want)
 	}
 	_, err = cluster.Kubectl(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: Not_A_Name}\n", "apply", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "metadata.name") {
