@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -60,6 +61,7 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
 		Watches(&v1alpha1.VisionProvider{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(toNamespace), published).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
 

@@ -307,9 +307,11 @@ func TestANamespaceThatStopsBeingServedGrantsNothingAndIsCleanedUpLater(t *testi
 	}
 	w.eventually("waiting for both ConfigMaps to go", func() error {
 		var env corev1.ConfigMap
-		_, _, err := w.document()
-		if !apierrors.IsNotFound(err) || !apierrors.IsNotFound(w.get(&env, compile.EnvConfigMapName)) {
-			return fmt.Errorf("still there (%v)", err)
+		if _, _, err := w.document(); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("the router is still there"), err)
+		}
+		if err := w.get(&env, compile.EnvConfigMapName); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("the variables are still there"), err)
 		}
 		return nil
 	})
@@ -327,7 +329,7 @@ func TestANamespaceThatStoppedBeingServedMeanwhileIsCleanedUpAtTheStart(t *testi
 	w.start(Intervals{})
 	w.eventually("waiting for the router to go", func() error {
 		if _, _, err := w.document(); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("still there (%v)", err)
+			return errors.Join(errors.New("still there"), err)
 		}
 		return nil
 	})

@@ -41,6 +41,10 @@ import (
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 )
 
+// workers is how many namespaces, and how many providers, are reconciled at
+// once; never two of one name.
+const workers = 4
+
 // Options are what the controllers need beside a manager.
 type Options struct {
 	// OperatorNamespace is where baselines may live.

@@ -48,7 +48,7 @@ func verdicts(out compile.Output) string {
 			fmt.Fprintf(w, "  Candidate\t%s\t%s\t\n", c.Route, c.Reason)
 		}
 	}
-	w.Flush() //nolint:errcheck // a strings.Builder takes everything
+	w.Flush()
 	return trimLines(b.String())
 }
 

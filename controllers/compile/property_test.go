@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,29 @@ func TestTheOrderOfObjectsChangesNothing(t *testing.T) {
 				t.Errorf("%s, seed %d: the output differs (-want +got):\n%s", name, seed, diff)
 			}
 		}
+	}
+}
+
+func TestAnObjectThatIsNotAcceptedIsAsGoodAsAbsent(t *testing.T) {
+	left := 0
+	for _, name := range goldenCases(t) {
+		in := readCase(t, name)
+		out := Compile(in)
+		want := mustMarshal(t, out)
+		in.Policies = slices.DeleteFunc(in.Policies, func(p v1alpha1.VisionPolicy) bool {
+			return p.Namespace == in.Namespace && !out.Policies[p.Name].Accepted.OK
+		})
+		in.Providers = slices.DeleteFunc(in.Providers, func(p v1alpha1.VisionProvider) bool {
+			return p.Namespace == in.Namespace && !out.Providers[p.Namespace+"/"+p.Name].Accepted.OK
+		})
+		without := Compile(in)
+		left += len(out.Policies) + len(out.Providers) - len(without.Policies) - len(without.Providers)
+		if got := mustMarshal(t, without); !bytes.Equal(got, want) {
+			t.Errorf("%s: the document differs:\n%s", name, cmp.Diff(string(want), string(got)))
+		}
+	}
+	if left < 10 {
+		t.Errorf("only %d objects of all cases are not accepted; the test needs some", left)
 	}
 }
 
