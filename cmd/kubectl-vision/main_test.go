@@ -144,8 +144,12 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"List","items":[null,{}]}`))
+	schemas, err := loadSchemas()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		o, err := readObjects([]string{"-"}, "team", bytes.NewReader(data))
+		o, err := readObjects([]string{"-"}, "team", bytes.NewReader(data), schemas)
 		if err != nil {
 			return
 		}

@@ -38,6 +38,15 @@ type objects struct {
 	defaultNamespace string
 	// seen says where each object was read, by kind, namespace and name.
 	seen map[string]string
+	// refused are the objects that the API server would refuse to create.
+	refused []refusal
+	schemas map[string]*kindSchema
+}
+
+// refusal is an object that the API server would refuse, and why.
+type refusal struct {
+	object   string
+	problems []string
 }
 
 // objectError is a document that could not be read.
@@ -56,8 +65,8 @@ func (e *objectError) Error() string {
 func (e *objectError) Unwrap() error { return e.err }
 
 // readObjects reads files, directories and, for "-", stdin.
-func readObjects(paths []string, namespace string, stdin io.Reader) (*objects, error) {
-	o := &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}}
+func readObjects(paths []string, namespace string, stdin io.Reader, schemas map[string]*kindSchema) (*objects, error) {
+	o := &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}, schemas: schemas}
 	for _, path := range paths {
 		if path == "-" {
 			if err := o.read("standard input", stdin); err != nil {
@@ -175,15 +184,21 @@ func (o *objects) addJSON(where string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		o.policies = append(o.policies, *p)
-		return o.place(where, header.Kind, &o.policies[len(o.policies)-1].ObjectMeta)
+		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data)
+		if ok {
+			o.policies = append(o.policies, *p)
+		}
+		return err
 	case group + " VisionProvider":
 		p, err := decode[v1alpha1.VisionProvider](header.Kind, header.Metadata.Name, data)
 		if err != nil {
 			return err
 		}
-		o.providers = append(o.providers, *p)
-		return o.place(where, header.Kind, &o.providers[len(o.providers)-1].ObjectMeta)
+		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data)
+		if ok {
+			o.providers = append(o.providers, *p)
+		}
+		return err
 	case "v1 Namespace":
 		ns, err := decode[corev1.Namespace](header.Kind, header.Metadata.Name, data)
 		if err != nil {
@@ -233,18 +248,26 @@ func (e *fieldsError) Error() string {
 	return e.object + ": " + strings.Join(texts, "; ")
 }
 
-// place gives an object without a namespace the default one, and refuses a second of its name.
-func (o *objects) place(where, kind string, meta *metav1.ObjectMeta) error {
+// place gives an object without a namespace the default one, refuses a second of
+// its name, and reports whether the API server would take it.
+func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte) (bool, error) {
 	if meta.Name == "" {
-		return fmt.Errorf("%s: metadata.name is missing", kind)
+		return false, fmt.Errorf("%s: metadata.name is missing", kind)
 	}
 	if meta.Namespace == "" {
 		meta.Namespace = o.defaultNamespace
 	}
 	key := fmt.Sprintf("%s %s/%s", kind, meta.Namespace, meta.Name)
 	if first, twice := o.seen[key]; twice {
-		return fmt.Errorf("%s is there twice: first in %s", key, first)
+		return false, fmt.Errorf("%s is there twice: first in %s", key, first)
 	}
 	o.seen[key] = where
-	return nil
+	problems, err := o.schemas[kind].check(data)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", key, err)
+	}
+	if len(problems) > 0 && meta.Namespace == o.defaultNamespace {
+		o.refused = append(o.refused, refusal{object: key, problems: problems})
+	}
+	return len(problems) == 0, nil
 }

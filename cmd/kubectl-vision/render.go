@@ -25,12 +25,13 @@ one namespace, exactly as the operator would publish it, without a cluster.
 A file holds YAML or JSON, several documents or Lists among them; of a directory
 the files *.yaml, *.yml and *.json are read, and - is standard input. Objects
 without a namespace belong to --namespace; other kinds are passed over. A field
-that a kind does not have is an error. The rules of the API server's schema that
-the operator does not need for its own safety are not applied here.
+that a kind does not have is an error. What the API server would refuse by the
+CRDs' schemas and CEL rules is left out, and so is what the operator would not
+accept; webhooks and policies of a cluster are not known here.
 
 The document goes to standard output, warnings and references that do not
 resolve to standard error. The exit code is 0 when every object took part; 1 when
-one was left out (the document is printed all the same) or a file could not be
+one of the namespace was left out (the document is printed all the same) or a file could not be
 read; 2 when the command line cannot work.
 
 Usage:
@@ -75,7 +76,11 @@ func parseRender(args []string, stdout io.Writer) (renderOptions, error) {
 
 // render reads, compiles and prints.
 func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
-	objects, err := readObjects(o.files, o.namespace, stdin)
+	schemas, err := loadSchemas()
+	if err != nil {
+		return err
+	}
+	objects, err := readObjects(o.files, o.namespace, stdin, schemas)
 	if err != nil {
 		return err
 	}
@@ -97,10 +102,10 @@ func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	if _, err := stdout.Write(document); err != nil {
 		return fmt.Errorf("printing: %w", err)
 	}
-	for _, line := range remarks(in, out) {
+	for _, line := range slices.Concat(refusals(objects), remarks(in, out)) {
 		fmt.Fprintln(stderr, line)
 	}
-	if left := leftOut(out); len(left) > 0 {
+	if left := leftOut(objects, out); len(left) > 0 {
 		return &leftOutError{objects: left}
 	}
 	return nil
@@ -114,12 +119,16 @@ func (e *leftOutError) Error() string {
 	return "rendering: left out " + strings.Join(e.objects, ", ")
 }
 
-// leftOut lists the objects that are not accepted.
-func leftOut(out compile.Output) []string {
+// leftOut lists the objects that the API server would refuse, and those that
+// are not accepted.
+func leftOut(o *objects, out compile.Output) []string {
 	var left []string
+	for _, r := range o.refused {
+		left = append(left, r.object)
+	}
 	for name, v := range out.Policies {
 		if !v.Accepted.OK {
-			left = append(left, "VisionPolicy "+name)
+			left = append(left, "VisionPolicy "+out.Document.Namespace+"/"+name)
 		}
 	}
 	for name, v := range out.Providers {
@@ -129,6 +138,17 @@ func leftOut(out compile.Output) []string {
 	}
 	slices.Sort(left)
 	return left
+}
+
+// refusals are the API server's, a line for each problem.
+func refusals(o *objects) []string {
+	var lines []string
+	for _, r := range o.refused {
+		for _, problem := range r.problems {
+			lines = append(lines, fmt.Sprintf("%s: refused by the API server: %s", r.object, problem))
+		}
+	}
+	return lines
 }
 
 // remarks are what an author should know besides the document: the warnings
