@@ -81,4 +81,4 @@ controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache,
 .PHONY: demo
 demo: controlplane ## Show the whole path on a real API server (KEEP=1 leaves it running)
 	@hack/deps
-	go run ./hack/demo $(if $(KEEP),-keep)
+	@CGO_ENABLED=0 go run ./hack/demo $(if $(KEEP),-keep)

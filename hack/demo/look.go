@@ -76,8 +76,11 @@ func (d *demo) look(ctx context.Context, name, prompt string) (viewAnswer, error
 	if err != nil {
 		return answer, err
 	}
-	if answer.Error != nil || answer.Observation == nil {
-		return answer, fmt.Errorf("ViewImage of %s: HTTP %d: %v", name, answer.status, answer.Error)
+	if answer.Error != nil {
+		return answer, fmt.Errorf("asking for %s: HTTP %d: %w", name, answer.status, answer.Error)
+	}
+	if answer.Observation == nil {
+		return answer, fmt.Errorf("asking for %s: HTTP %d without an observation", name, answer.status)
 	}
 	return answer, nil
 }

@@ -21,21 +21,24 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/test/envtest"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	keep := flag.Bool("keep", false, "leave everything running until interrupted")
 	dir := flag.String("dir", ".demo", "where logs, volumes and state are written; emptied first")
 	flag.Parse()
-	if err := run(ctx, os.Stdout, *dir, *keep); err != nil {
+	log.SetLogger(logr.Discard()) // of controller-runtime; every program logs to a file of its own
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, *dir, *keep)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
 	}
@@ -106,6 +109,7 @@ func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error
 			return fmt.Errorf("step %d (%s): %w\nlogs: %s", i+1, s.title, err, d.processes.logs)
 		}
 	}
+	fmt.Fprintf(d.out, "\n%s\n", d.paint(green, "Everything that was promised was seen."))
 	if keep {
 		d.keep(ctx)
 	}

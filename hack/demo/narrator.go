@@ -47,7 +47,7 @@ func (n *narrator) begin(title string) func(error) {
 	started := time.Now()
 	fmt.Fprintf(n.out, "\n%s %s\n", n.paint(cyan, fmt.Sprintf("[%2d/%d]", n.step, n.total)), n.paint(bold, title))
 	return func(err error) {
-		took := time.Since(started).Round(10 * time.Millisecond)
+		took := time.Since(started).Round(time.Millisecond)
 		if err != nil {
 			fmt.Fprintf(n.out, "        %s after %s\n", n.paint(red, "failed"), took)
 			return

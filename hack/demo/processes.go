@@ -25,7 +25,6 @@ type process struct {
 	log  string
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error
 }
 
 // start runs a program in the background with its output in a log file.
@@ -42,7 +41,7 @@ func (p *processes) start(name string, cmd *exec.Cmd) (*process, error) {
 	}
 	proc := &process{name: name, log: path, cmd: cmd, done: make(chan struct{})}
 	go func() {
-		proc.err = cmd.Wait()
+		_ = cmd.Wait() // the state that it leaves says how it ended
 		close(proc.done)
 	}()
 	p.running = append(p.running, proc)
@@ -70,7 +69,7 @@ func (proc *process) waitFor(ctx context.Context, limit time.Duration, what stri
 	return await(ctx, limit, func(ctx context.Context) error {
 		select {
 		case <-proc.done:
-			return permanent{fmt.Errorf("%s ended (%v) before %s; its log: %s", proc.name, proc.err, what, proc.log)}
+			return permanent{fmt.Errorf("%s ended before %s (%s); its log: %s", proc.name, what, proc.cmd.ProcessState, proc.log)}
 		default:
 		}
 		if err := ready(ctx); err != nil {
