@@ -126,7 +126,8 @@ type RequestLimits struct {
 	// +kubebuilder:validation:Maximum=100000000
 	MaxImageTokens *int64 `json:"maxImageTokens,omitempty"`
 
-	// MaxBodyBytes is the most bytes that the body of a request to the runtime may have.
+	// MaxBodyBytes is the most bytes that the body of a request to the runtime
+	// may have. Calls of the tool are held to 1 MiB besides: they name the image.
 	//
 	// Rules: 1 to 1073741824 (1 GiB). Example: `33554432`.
 	// Default, applied by the compiler: `67108864` (64 MiB).

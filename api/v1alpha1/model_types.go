@@ -48,10 +48,11 @@ type Model struct {
 	// +kubebuilder:validation:Maximum=100000000
 	ContextWindowTokens *int64 `json:"contextWindowTokens,omitempty"`
 
-	// MaxOutputTokens is the most tokens that an observation may ask the model for.
+	// MaxOutputTokens is the most tokens that an observation may ask the model
+	// for. The runtime asks for 16384 at most.
 	//
 	// Rules: 1 to 100000000, and no more than contextWindowTokens. Example:
-	// `4096`. Absent: the runtime's own limit for observations.
+	// `4096`. Absent: nothing is asked for, and the endpoint's own limit holds.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -55,7 +55,8 @@ type Runtime struct {
 	//
 	// Rules: 1 to 16 different absolute paths in their shortest form, without
 	// commas and colons; not /, and nothing that is, holds or lies in /proc,
-	// /sys, /dev or /var/run/secrets.
+	// /sys, /dev, /run or /var/run. A pod's creation warns of further places
+	// that the runtime's own container needs, such as /etc.
 	// Example: `[/workspace]`. Default, applied by the webhook: the writable
 	// emptyDir and persistent volume mounts of the agent's container.
 	//
@@ -94,11 +95,12 @@ type Runtime struct {
 	// +kubebuilder:validation:XValidation:rule=`!has(self.claims)`,message="the runtime's container takes no resource claims"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// RunAsUser is the user ID of the runtime's container. It must be able to
-	// read the agent's files.
+	// RunAsUser is the user ID of the runtime's container beside agents that say
+	// none themselves. The agent's own, of its container or its pod, comes first:
+	// nobody else can read its files.
 	//
-	// Rules: 0 to 2147483647. Example: `1000`. Default, applied by the webhook:
-	// the agent container's own user, else 65532.
+	// Rules: 0 to 2147483647. Example: `1000`. Default: the platform's choice,
+	// else that of the runtime's image, 65532.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=0

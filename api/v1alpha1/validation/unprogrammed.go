@@ -18,6 +18,7 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Family != "", at+".family")
+		u.add(m.ContextWindowTokens != nil, at+".contextWindowTokens")
 		u.add(m.ToolImages != nil, at+".toolImages")
 		u.add(m.Price != nil, at+".price")
 	}

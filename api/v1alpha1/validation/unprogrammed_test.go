@@ -16,7 +16,7 @@ import (
 func TestUnprogrammedProvider(t *testing.T) {
 	all := goodProvider()
 	all.Spec.Transport = v1alpha1.TransportGeminiGenerateContent
-	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m", Family: "openai-tile",
+	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m", Family: "openai-tile", ContextWindowTokens: ptr(int64(2)),
 		ToolImages: ptr(v1alpha1.ToolImagesUserMessage), Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
 	all.Spec.Discovery, all.Spec.Probe = &v1alpha1.Discovery{}, &v1alpha1.EndpointProbe{}
 	all.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromAll)}
@@ -25,7 +25,7 @@ func TestUnprogrammedProvider(t *testing.T) {
 	obeyed.Spec.Endpoints[0] = v1alpha1.Endpoint{Name: "a", URL: "http://a.b.svc", CABundle: "x", Timeout: ptr(v1alpha1.Duration("1m")),
 		Headers: []v1alpha1.HTTPHeader{{Name: "A", Value: "b"}}, AllowPlainHTTP: ptr(true)}
 	obeyed.Spec.Credentials.SecretRef.From = ptr(v1alpha1.SecretFromConsumer)
-	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), ContextWindowTokens: ptr(int64(2)), MaxOutputTokens: ptr(int64(1)),
+	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), MaxOutputTokens: ptr(int64(1)),
 		Limits: &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSame)}
 
@@ -36,7 +36,7 @@ func TestUnprogrammedProvider(t *testing.T) {
 	}{
 		{"what this build does is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
-			"spec.transport", "spec.models[1].family", "spec.models[1].toolImages", "spec.models[1].price",
+			"spec.transport", "spec.models[1].family", "spec.models[1].contextWindowTokens", "spec.models[1].toolImages", "spec.models[1].price",
 			"spec.discovery", "spec.probe", "spec.allowedNamespaces",
 		}},
 	} {
