@@ -76,7 +76,9 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.agents = &http.Server{
-		Handler:           serve.Handler(a.routes(), guard.Options{Port: agents.Addr().(*net.TCPAddr).Port}),
+		Handler: serve.Handler(a.routes(), guard.Options{
+			Port: agents.Addr().(*net.TCPAddr).Port, MaxBodyBytes: a.engine.MaxBodyBytes,
+		}),
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
 	}

@@ -219,6 +219,12 @@ func TestTheRunningRuntimeObeysTheNewestDocument(t *testing.T) {
 		return got.status == 400 && got.fault(t)["kind"] == "budget_exceeded"
 	})
 
+	w.publish(func(doc *router.Document) { doc.Profiles[0].Limits.Request.MaxBodyBytes = 10 })
+	eventually(t, "a lower limit on bodies is obeyed", func() bool {
+		got := view(t, s, path, "look")
+		return got.status == 413 && got.fault(t)["reason"] == "BodyTooLarge"
+	})
+
 	w.publish(func(doc *router.Document) { doc.Profiles = []router.Profile{} })
 	eventually(t, "a profile that is gone is refused", func() bool {
 		got := view(t, s, path, "look")

@@ -88,6 +88,15 @@ func (e *Engine) ProfileFound() bool {
 	return s != nil && s.profile != nil
 }
 
+// MaxBodyBytes is the largest body of a request that the profile in service
+// takes; 0 without a profile, when every request is refused for that.
+func (e *Engine) MaxBodyBytes() int64 {
+	if s := e.snapshot.Load(); s != nil && s.profile != nil {
+		return s.profile.Limits.Request.MaxBodyBytes
+	}
+	return 0
+}
+
 // MCPEnabled reports whether the profile in service offers the tool over MCP.
 func (e *Engine) MCPEnabled() bool {
 	s := e.snapshot.Load()

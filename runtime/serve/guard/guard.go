@@ -12,6 +12,7 @@ package guard
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -24,8 +25,8 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/serve/reply"
 )
 
-// MaxBodyBytes is the largest JSON body by default: 1 MiB, many times what a
-// path and a prompt need, and little enough to be read whole.
+// MaxBodyBytes is the largest JSON body, whatever a policy says: 1 MiB, many
+// times what a path and a prompt need, and little enough to be read whole.
 const MaxBodyBytes = 1 << 20
 
 // Options are what a guard compares requests with.
@@ -35,8 +36,9 @@ type Options struct {
 	// ExtraHosts are names, without port, that are ours beside localhost,
 	// 127.0.0.1 and ::1: for a listener that is reached from outside the pod.
 	ExtraHosts []string
-	// MaxBodyBytes bounds a body; 0 means the package's MaxBodyBytes.
-	MaxBodyBytes int64
+	// MaxBodyBytes lowers the package's MaxBodyBytes. It is asked for every
+	// request, because the policy can change; nil, and an answer of 0, leave it.
+	MaxBodyBytes func() int64
 }
 
 // loopback are the hosts that are always ours.
@@ -48,17 +50,13 @@ type check func(*http.Request) *fault.Fault
 // Handler lets only requests through to next that pass every check. The body
 // that next sees has been read whole, within the limit.
 func Handler(next http.Handler, opts Options) http.Handler {
-	limit := opts.MaxBodyBytes
-	if limit == 0 {
-		limit = MaxBodyBytes
-	}
 	hosts := slices.Concat(loopback, opts.ExtraHosts)
 	checks := []check{
 		func(r *http.Request) *fault.Fault { return checkHost(r, hosts, opts.Port) },
 		checkOrigin,
 		checkSite,
 		checkMediaType,
-		func(r *http.Request) *fault.Fault { return readBody(r, limit) },
+		func(r *http.Request) *fault.Fault { return readBody(r, opts.limit()) },
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, check := range checks {
@@ -69,6 +67,16 @@ func Handler(next http.Handler, opts Options) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// limit is the largest body now.
+func (o *Options) limit() int64 {
+	if o.MaxBodyBytes != nil {
+		if lower := o.MaxBodyBytes(); lower > 0 {
+			return min(lower, MaxBodyBytes)
+		}
+	}
+	return MaxBodyBytes
 }
 
 // checkHost refuses a Host that is not ours, which is how a name that was
@@ -148,7 +156,7 @@ func checkMediaType(r *http.Request) *fault.Fault {
 func readBody(r *http.Request, limit int64) *fault.Fault {
 	if r.ContentLength > limit {
 		drain(r.Body)
-		return tooLarge(limit).With("body_bytes", r.ContentLength)
+		return tooLarge(limit, fmt.Sprintf("%d bytes", r.ContentLength)).With("body_bytes", r.ContentLength)
 	}
 	if r.ContentLength == 0 {
 		return nil
@@ -159,7 +167,7 @@ func readBody(r *http.Request, limit int64) *fault.Fault {
 	}
 	if int64(len(data)) > limit {
 		drain(r.Body)
-		return tooLarge(limit)
+		return tooLarge(limit, "more")
 	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	r.ContentLength = int64(len(data))
@@ -173,8 +181,9 @@ const drainBytes = 64 << 20
 
 func drain(body io.Reader) { _, _ = io.CopyN(io.Discard, body, drainBytes) }
 
-func tooLarge(limit int64) *fault.Fault {
-	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the body has more than %d bytes", limit).
+// tooLarge is a body over the limit; size says by how much, as far as known.
+func tooLarge(limit int64, size string) *fault.Fault {
+	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the body may have %d bytes and has %s", limit, size).
 		With("max_body_bytes", limit).
 		Hint("Send the image's path, not its bytes.")
 	f.HTTPStatus = http.StatusRequestEntityTooLarge

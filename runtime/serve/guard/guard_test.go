@@ -183,7 +183,7 @@ func TestBodyLimit(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			body := strings.Repeat("x", test.bytes)
-			w := send(t, guard.Options{Port: port, MaxBodyBytes: limit}, func(r *http.Request) {
+			w := send(t, guard.Options{Port: port, MaxBodyBytes: func() int64 { return limit }}, func(r *http.Request) {
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 				if test.chunked {
 					r.ContentLength = -1
@@ -203,9 +203,33 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
+func TestAPolicyCanOnlyLowerTheBodyLimit(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		policy func() int64
+		limit  int
+	}{
+		{"no policy", nil, guard.MaxBodyBytes},
+		{"a policy that says nothing yet", func() int64 { return 0 }, guard.MaxBodyBytes},
+		{"a policy that allows more", func() int64 { return 64 << 20 }, guard.MaxBodyBytes},
+		{"a policy that allows less", func() int64 { return 64 }, 64},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for size, status := range map[int]int{test.limit: http.StatusOK, test.limit + 1: http.StatusRequestEntityTooLarge} {
+				w := send(t, guard.Options{Port: port, MaxBodyBytes: test.policy}, func(r *http.Request) {
+					r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", size))), int64(size)
+				})
+				if w.Code != status {
+					t.Errorf("a body of %d bytes gives %d; want %d", size, w.Code, status)
+				}
+			}
+		})
+	}
+}
+
 func TestABodyWithoutAnEndIsNotReadForever(t *testing.T) {
 	endless := &counting{}
-	w := send(t, guard.Options{Port: port, MaxBodyBytes: 1000}, func(r *http.Request) {
+	w := send(t, guard.Options{Port: port, MaxBodyBytes: func() int64 { return 1000 }}, func(r *http.Request) {
 		r.Body, r.ContentLength = endless, -1
 	})
 	wantFault(t, w, http.StatusRequestEntityTooLarge, "budget_exceeded", "BodyTooLarge")
