@@ -100,9 +100,28 @@ func (a *app) view(ctx context.Context, args tool.Args) (result *observation.Res
 		if err != nil {
 			attributes = append(attributes, "reason", fault.As(err).Reason)
 		}
+		a.logDecision(result)
 		a.log.Info("view answered", attributes...)
 	}()
 	return a.engine.View(ctx, engine.Request{Path: args.Path, Prompt: args.Prompt, Model: args.Model})
+}
+
+// logDecision says, at level debug, which routes were considered for a view and
+// why. A route that the router does not have is what the caller wrote: it is
+// told by its reason alone.
+func (a *app) logDecision(result *observation.Result) {
+	if result == nil || result.VisionSelection == nil || !a.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	s := result.VisionSelection
+	considered := make([]string, len(s.Candidates))
+	for i, c := range s.Candidates {
+		considered[i] = string(c.Reason)
+		if c.Reason != observation.ReasonUnknownRoute {
+			considered[i] = c.ModelRef + " " + considered[i]
+		}
+	}
+	a.log.Debug("model selected", "mode", s.SelectedMode, "reason", s.SelectionReason, "route", s.VisionModelRef, "candidates", considered)
 }
 
 // outcomeOf names what came of a view as telemetry counts it.

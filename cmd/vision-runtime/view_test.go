@@ -74,6 +74,41 @@ func TestAViewIsAnsweredOnceByTheModelAndThenByTheCache(t *testing.T) {
 	}
 }
 
+func TestTheLogTellsDecisionsAtDebugAndOutcomesAtInfo(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		t.Run(level.String(), func(t *testing.T) {
+			w := newWorld(t)
+			w.publish(nil)
+			cfg := w.config()
+			cfg.logLevel = level
+			log := &lines{}
+			s, err := start(cfg, newLogger(log, level))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, model := range []string{"lab@main/eye-1", "lab@main/text-1", "lab@main/what-somebody-typed"} {
+				post(t, s.url("/v1/view-image"), fmt.Appendf(nil, `{"path":%q,"prompt":"x","model":%q}`, w.picture("a.png"), model))
+			}
+			if err := s.shutdown(time.Second); err != nil {
+				t.Fatal(err)
+			}
+			for text, from := range map[string]slog.Level{
+				"lab@main/eye-1 model_advertises_image_input": slog.LevelDebug,
+				"lab@main/text-1 model_lacks_image_input":     slog.LevelDebug,
+				"route_not_in_router":                         slog.LevelDebug,
+				"view answered":                               slog.LevelInfo,
+			} {
+				if got, want := strings.Contains(log.String(), text), level <= from; got != want {
+					t.Errorf("%q in the log: %t; want %t", text, got, want)
+				}
+			}
+			if strings.Contains(log.String(), "somebody") {
+				t.Error("the log repeats a route that is not the router's")
+			}
+		})
+	}
+}
+
 func TestAPromptThatLooksLikeANumberIsSentAsText(t *testing.T) {
 	w := newWorld(t)
 	w.publish(nil)
