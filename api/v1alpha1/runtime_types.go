@@ -173,9 +173,9 @@ type LogLevel string
 
 // The levels.
 const (
-	// LogLevelDebug: every decision, with its reason.
+	// LogLevelDebug: besides, which models were considered for a call, and why.
 	LogLevelDebug LogLevel = "debug"
-	// LogLevelInfo: what an operator wants to know while all is well.
+	// LogLevelInfo: each call's outcome and each router document that comes into use.
 	LogLevelInfo LogLevel = "info"
 	// LogLevelWarn: what may need attention.
 	LogLevelWarn LogLevel = "warn"

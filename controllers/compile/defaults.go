@@ -49,7 +49,7 @@ const (
 
 	// DefaultPerCallModel lets a call name any model that the allow-lists hold.
 	DefaultPerCallModel = v1alpha1.PerCallModelAllowed
-	// DefaultLogLevel is info: a line for each failure, none for each success.
+	// DefaultLogLevel is info: one line for each call, with what came of it.
 	DefaultLogLevel = v1alpha1.LogLevelInfo
 	// DefaultAdmission is Warn: a pod that a policy cannot serve runs, and whoever
 	// created it reads why.
