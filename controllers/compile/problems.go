@@ -37,16 +37,13 @@ func joinProblems(problems []string) string {
 // rules. The object is the document's part named at, and the problems are told
 // in the terms of its spec.
 func documentProblems(at string, doc *router.Document) []string {
-	err := router.Validate(doc)
-	if err == nil {
-		return nil
-	}
 	var problems []string
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		if field, ok := strings.CutPrefix(line, at+"."); ok {
-			line = "spec." + field
+	for _, p := range router.Problems(doc) {
+		field := p.Field
+		if inSpec, ok := strings.CutPrefix(field, at+"."); ok {
+			field = "spec." + inSpec
 		}
-		problems = append(problems, line)
+		problems = append(problems, (&router.FieldError{Field: field, Problem: p.Problem}).Error())
 	}
 	return problems
 }

@@ -21,11 +21,16 @@ type Route struct {
 
 // Bounds of a route's parts, in bytes.
 const (
-	maxRouteLabel = 63  // a DNS label: provider aliases and endpoint names
+	maxRouteLabel = 63  // as a DNS label: provider aliases and endpoint names
 	maxRouteModel = 253 // as models[].name
 )
 
 var routeLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9_]*[a-z0-9])?$`)
+
+// labelGrammar is what isRouteLabel wants, in words.
+const labelGrammar = "1 to 63 of a-z, 0-9, - and _, beginning and ending with a letter or digit"
+
+func isRouteLabel(s string) bool { return len(s) <= maxRouteLabel && routeLabel.MatchString(s) }
 
 // ParseRoute reads a route: split at the first slash, then at the first @.
 func ParseRoute(s string) (Route, error) {
@@ -71,9 +76,8 @@ type RouteError struct {
 func (e *RouteError) Error() string { return fmt.Sprintf("route %q %s", e.Route, e.Problem) }
 
 func checkRouteLabel(route, part, label string) error {
-	if len(label) > maxRouteLabel || !routeLabel.MatchString(label) {
-		return &RouteError{Route: route, Problem: fmt.Sprintf(
-			"has the %s %q: want 1 to %d of a-z, 0-9, - and _, beginning and ending with a letter or digit", part, label, maxRouteLabel)}
+	if !isRouteLabel(label) {
+		return &RouteError{Route: route, Problem: fmt.Sprintf("has the %s %q: want %s", part, label, labelGrammar)}
 	}
 	return nil
 }

@@ -116,6 +116,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"an alias used twice", "profiles[0].providers[1].alias", func(d *router.Document) {
 			d.Profiles[0].Providers = append(d.Profiles[0].Providers, d.Profiles[0].Providers[0])
 		}},
+		{"an alias that no route can begin with", "profiles[0].providers[0].alias", func(d *router.Document) { d.Profiles[0].Providers[0].Alias = "a.b" }},
+		{"an endpoint's name that is longer than a route's", "providers[0].endpoints[0].name", func(d *router.Document) {
+			d.Providers[0].Endpoints[0].Name = strings.Repeat("a", 64)
+		}},
 		{"a provider that is not there", "profiles[0].providers[0].provider", func(d *router.Document) { d.Profiles[0].Providers[0].Provider = "team-a/other" }},
 		{"an empty allow-list", "profiles[0].allow[0].globs", func(d *router.Document) { d.Profiles[0].Allow[0].Globs = nil }},
 		{"an unknown per-call word", "profiles[0].perCallModel", func(d *router.Document) { d.Profiles[0].PerCallModel = "Maybe" }},

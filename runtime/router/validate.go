@@ -12,10 +12,20 @@ import (
 	"time"
 )
 
-// Validate reports every reason why the runtime could not obey a document. It
-// guards the seam between the planes; what users may write is judged earlier,
-// by the API's own rules.
+// Validate reports every reason why the runtime could not obey a document: nil,
+// or the Problems joined. It guards the seam between the planes; what users may
+// write is judged earlier, by the API's own rules.
 func Validate(doc *Document) error {
+	var errs []error
+	for _, p := range Problems(doc) {
+		errs = append(errs, p)
+	}
+	return errors.Join(errs...)
+}
+
+// Problems are the reasons why the runtime could not obey a document, in the
+// document's order.
+func Problems(doc *Document) []*FieldError {
 	v := &validator{providers: make(map[string]*Provider, len(doc.Providers))}
 	v.check(doc.Version == Version, "version", "is %q; want %q", doc.Version, Version)
 	v.check(doc.Namespace != "", "namespace", "is empty")
@@ -30,7 +40,7 @@ func Validate(doc *Document) error {
 		ids[p.ID] = true
 		v.profile(at, p)
 	}
-	return errors.Join(v.errs...)
+	return v.problems
 }
 
 // FieldError is one thing wrong with a document.
@@ -43,13 +53,13 @@ type FieldError struct {
 func (e *FieldError) Error() string { return e.Field + " " + e.Problem }
 
 type validator struct {
-	errs      []error
+	problems  []*FieldError
 	providers map[string]*Provider
 }
 
 func (v *validator) check(ok bool, field, problem string, args ...any) {
 	if !ok {
-		v.errs = append(v.errs, &FieldError{Field: field, Problem: fmt.Sprintf(problem, args...)})
+		v.problems = append(v.problems, &FieldError{Field: field, Problem: fmt.Sprintf(problem, args...)})
 	}
 }
 
@@ -76,7 +86,7 @@ func (v *validator) provider(at string, p *Provider) {
 }
 
 func (v *validator) endpoint(at string, e *Endpoint) {
-	v.check(routeLabel.MatchString(e.Name), at+".name", "is %q; want a DNS label", e.Name)
+	v.check(isRouteLabel(e.Name), at+".name", "is %q; want %s", e.Name, labelGrammar)
 	u, err := url.Parse(e.URL)
 	switch {
 	case err != nil:
@@ -104,7 +114,7 @@ func (v *validator) profile(at string, p *Profile) {
 	for i, use := range p.Providers {
 		field := fmt.Sprintf("%s.providers[%d]", at, i)
 		v.check(!aliases[use.Alias], field+".alias", "%q is there twice", use.Alias)
-		v.check(routeLabel.MatchString(use.Alias), field+".alias", "is %q; want a DNS label", use.Alias)
+		v.check(isRouteLabel(use.Alias), field+".alias", "is %q; want %s", use.Alias, labelGrammar)
 		v.check(v.providers[use.Provider] != nil, field+".provider", "%q is not among the document's providers", use.Provider)
 		aliases[use.Alias] = true
 	}
