@@ -6,9 +6,6 @@ package compile
 import (
 	"encoding/json"
 	"fmt"
-	"go/parser"
-	"go/token"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,51 +79,6 @@ func TestALongMessageIsCutBetweenCharacters(t *testing.T) {
 	got := joinProblems([]string{strings.Repeat("é", maxMessage)})
 	if len(got) > maxMessage+len("…") || strings.ContainsRune(got, '�') || !strings.HasSuffix(got, "é…") {
 		t.Errorf("got %d bytes ending in %q", len(got), got[len(got)-8:])
-	}
-}
-
-// The package is called by the controller, the webhook and a command without a
-// cluster: what it may import is what keeps it the same function for each.
-func TestCompileImportsNothingThatIsNotPure(t *testing.T) {
-	const module = "github.com/visionoperator/vision-operator"
-	forbidden := map[string]string{
-		"context": "nothing here waits", "time": "there is no clock", "os": "there are no files", "log": "verdicts are the log",
-		"log/slog": "verdicts are the log", "net/http": "there is no network", "math/rand": "the bytes are deterministic",
-		"math/rand/v2": "the bytes are deterministic", "github.com/go-logr/logr": "verdicts are the log",
-	}
-	prefixes := map[string]string{
-		"k8s.io/client-go": "objects are given, not fetched", "sigs.k8s.io/controller-runtime": "objects are given, not fetched",
-		module + "/webhook": "the arrow points the other way",
-	}
-	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range parsed.Imports {
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if reason, bad := forbidden[path]; bad {
-				t.Errorf("%s imports %s: %s", file.Name(), path, reason)
-			}
-			for prefix, reason := range prefixes {
-				if path == prefix || strings.HasPrefix(path, prefix+"/") {
-					t.Errorf("%s imports %s: %s", file.Name(), path, reason)
-				}
-			}
-			if strings.HasPrefix(path, module+"/runtime/") && path != module+"/runtime/router" {
-				t.Errorf("%s imports %s: of the runtime only the contract is shared", file.Name(), path)
-			}
-		}
 	}
 }
 

@@ -31,6 +31,9 @@ var logs = []string{"github.com/go-logr/logr", "log", "k8s.io/klog/v2"}
 // world are the packages of the standard library that reach outside the process.
 var world = []string{"os", "net", "net/http", "syscall"}
 
+// chance are the packages whose answers differ from call to call.
+var chance = []string{"crypto/rand", "math/rand", "math/rand/v2", "github.com/google/uuid"}
+
 // Rules are the dependency rules of this project.
 func Rules() []Rule {
 	return []Rule{
@@ -46,7 +49,7 @@ func Rules() []Rule {
 		{
 			Packages: []string{"controllers/compile", "webhook/inject"},
 			Forbids: func(p Package) bool {
-				return under(p, "context", "time") || under(p, clients...) || under(p, logs...) || exactly(p, world...)
+				return under(p, "context", "time") || under(p, clients...) || under(p, logs...) || exactly(p, world...) || exactly(p, chance...)
 			},
 			Reason: "this package is a pure function of its input, so that the controller, the webhook and `kubectl vision render` " +
 				"get the same bytes: gather before it and act after it, in the rim",
@@ -65,6 +68,18 @@ func Rules() []Rule {
 				return inFolder(p, "runtime") && !inFolder(p, "runtime/router")
 			},
 			Reason: "the two planes meet at runtime/router only: what the control plane must tell a runtime goes through the router document",
+		},
+		{
+			Packages: []string{"controllers/...", "api/..."},
+			Forbids:  func(p Package) bool { return inFolder(p, "webhook") },
+			Reason:   "admission asks the compiler and the API types, never the other way round: what both need belongs into controllers/compile",
+		},
+		{
+			Packages: []string{"webhook/...", "api/..."},
+			Forbids: func(p Package) bool {
+				return inFolder(p, "controllers") && !inFolder(p, "controllers/compile")
+			},
+			Reason: "of the controllers only their pure core is shared: admission decides from objects, never from what a reconcile did",
 		},
 		{
 			Packages: []string{"runtime/probe", "runtime/observation", "runtime/message"},

@@ -92,6 +92,11 @@ func TestCheckImports(t *testing.T) {
 			want:  "controllers/compile -> log/slog", words: "pure function",
 		},
 		{
+			name:  "compile must not throw dice",
+			graph: []string{"controllers/compile: math/rand/v2"},
+			want:  "controllers/compile -> math/rand/v2", words: "pure function",
+		},
+		{
 			name:  "inject must not read a file",
 			graph: []string{"webhook/inject: os"},
 			want:  "webhook/inject -> os", words: "pure function",
@@ -128,6 +133,20 @@ func TestCheckImports(t *testing.T) {
 			name:  "the webhook must not call the runtime",
 			graph: []string{"webhook/certs: runtime/provider/transport"},
 			want:  "webhook/certs -> runtime/provider/transport", words: "two planes meet at runtime/router",
+		},
+		{
+			name:  "a compiler must not call admission",
+			graph: []string{"controllers/compile: webhook/inject"},
+			want:  "controllers/compile -> webhook/inject", words: "never the other way round",
+		},
+		{
+			name:  "admission must not call a reconciler",
+			graph: []string{"webhook: controllers"},
+			want:  "webhook -> controllers", words: "only their pure core",
+		},
+		{
+			name:  "admission may call the compiler",
+			graph: []string{"webhook: controllers/compile webhook/inject"},
 		},
 		{
 			name:  "a probe must not open files",
