@@ -41,11 +41,6 @@ const stopTimeout = time.Minute
 // binaries are the programs that an assets folder holds.
 var binaries = [...]string{"kube-apiserver", "etcd", "kubectl"}
 
-// WebhookOptions say which webhook configurations to install. Their service
-// references are rewritten to a URL on a local port, whose address and serving
-// certificate are found in [Cluster.Webhooks] after the start.
-type WebhookOptions = envtest.WebhookInstallOptions
-
 // Options change what is started. The zero value is an API server with its
 // default flags and this project's CRDs.
 type Options struct {
@@ -53,9 +48,6 @@ type Options struct {
 	// or empty list removes a flag that would be given by default (such as
 	// "disable-admission-plugins", by default ServiceAccount).
 	APIServerArgs map[string][]string
-
-	// Webhooks are installed after the CRDs.
-	Webhooks WebhookOptions
 
 	// WithoutCRDs leaves out the CRDs of config/crd/bases.
 	WithoutCRDs bool
@@ -120,7 +112,6 @@ func describe(root, assets string, options Options) (*envtest.Environment, error
 		UseExistingCluster:       &existing,
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  stopTimeout,
-		WebhookInstallOptions:    options.Webhooks,
 		ErrorIfCRDPathMissing:    true,
 	}
 	// The paths are given one by one: a folder alone would lose to the environment's variables.
@@ -153,12 +144,6 @@ func (c *Cluster) Stop() error {
 		return fmt.Errorf("stopping the control plane: %w", err)
 	}
 	return nil
-}
-
-// Webhooks returns the address, the port and the certificate folder at which the
-// API server expects the webhooks of [Options], and the CA that it trusts there.
-func (c *Cluster) Webhooks() *WebhookOptions {
-	return &c.environment.WebhookInstallOptions
 }
 
 // User returns a configuration that reaches the API server as name, a member of
