@@ -299,7 +299,7 @@ func TestSecretsThatAreAlreadyThere(t *testing.T) {
 			now, cl := newClock(), installed(secret).Build()
 			r := replica(t, cl, now)
 			err := r.Sync(t.Context())
-			if IsForeignSecret(err) != c.foreign {
+			if _, foreign := errors.AsType[*ForeignSecretError](err); foreign != c.foreign {
 				t.Fatalf("got error %v, want a foreign secret: %v", err, c.foreign)
 			}
 			if !c.foreign {

@@ -5,7 +5,6 @@ package certs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -135,10 +134,4 @@ func store(secret *corev1.Secret, a *authority) error {
 	}
 	secret.Labels[v1alpha1.ManagedByLabel] = v1alpha1.ManagedBy
 	return nil
-}
-
-// IsForeignSecret reports whether err is a ForeignSecretError.
-func IsForeignSecret(err error) bool {
-	_, ok := errors.AsType[*ForeignSecretError](err)
-	return ok
 }
