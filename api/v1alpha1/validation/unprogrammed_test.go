@@ -4,7 +4,10 @@
 package validation
 
 import (
+	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,22 +16,28 @@ import (
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 )
 
-func TestUnprogrammedProvider(t *testing.T) {
-	all := goodProvider()
+// unprogrammedProviders are a provider of all that this build does not do yet,
+// and one of all that it does.
+func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
+	all = goodProvider()
 	all.Spec.Transport = v1alpha1.TransportGeminiGenerateContent
 	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m", Family: "openai-tile", ContextWindowTokens: ptr(int64(2)),
 		ToolImages: ptr(v1alpha1.ToolImagesUserMessage), Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
 	all.Spec.Discovery, all.Spec.Probe = &v1alpha1.Discovery{}, &v1alpha1.EndpointProbe{}
 	all.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromAll)}
 
-	obeyed := goodProvider()
+	obeyed = goodProvider()
 	obeyed.Spec.Endpoints[0] = v1alpha1.Endpoint{Name: "a", URL: "http://a.b.svc", CABundle: "x", Timeout: ptr(v1alpha1.Duration("1m")),
 		Headers: []v1alpha1.HTTPHeader{{Name: "A", Value: "b"}}, AllowPlainHTTP: ptr(true)}
 	obeyed.Spec.Credentials.SecretRef.From = ptr(v1alpha1.SecretFromConsumer)
 	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), MaxOutputTokens: ptr(int64(1)),
 		Limits: &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSame)}
+	return all, obeyed
+}
 
+func TestUnprogrammedProvider(t *testing.T) {
+	all, obeyed := unprogrammedProviders()
 	for _, c := range []struct {
 		name     string
 		provider *v1alpha1.VisionProvider
@@ -48,9 +57,10 @@ func TestUnprogrammedProvider(t *testing.T) {
 	}
 }
 
-func TestUnprogrammedPolicy(t *testing.T) {
+// unprogrammedPolicies are the same for policies.
+func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 	one := ptr(int64(1))
-	obeyed := v1alpha1.VisionPolicySpec{
+	obeyed = v1alpha1.VisionPolicySpec{
 		PodSelector:   &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}},
 		Providers:     []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "team", Alias: "c"}},
 		DefaultModel:  ptr("auto"),
@@ -66,7 +76,7 @@ func TestUnprogrammedPolicy(t *testing.T) {
 			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(false), SetBaseURLs: ptr(false)}},
 		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
-	all := v1alpha1.VisionPolicySpec{
+	all = v1alpha1.VisionPolicySpec{
 		NamespaceSelector: &metav1.LabelSelector{},
 		Providers:         []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "models"}},
 		FallbackModels:    []string{"a/b"},
@@ -79,6 +89,11 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		Cache:   &v1alpha1.Cache{Persist: ptr(true)},
 		Runtime: &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{}}}},
 	}
+	return all, obeyed
+}
+
+func TestUnprogrammedPolicy(t *testing.T) {
+	all, obeyed := unprogrammedPolicies()
 	for _, c := range []struct {
 		name string
 		spec v1alpha1.VisionPolicySpec
@@ -101,4 +116,80 @@ func TestUnprogrammedPolicy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A field that is added to a kind must be obeyed or named: whoever adds one puts
+// it into one of the objects above.
+func TestEveryFieldIsEitherObeyedOrNamed(t *testing.T) {
+	noKey := goodProvider()
+	noKey.Spec.Credentials = v1alpha1.Credentials{None: &v1alpha1.NoCredentials{}}
+	allProvider, obeyedProvider := unprogrammedProviders()
+	allPolicy, obeyedPolicy := unprogrammedPolicies()
+	for _, c := range []struct {
+		kind   reflect.Type
+		obeyed []any
+		named  []string
+	}{
+		{reflect.TypeFor[v1alpha1.VisionProviderSpec](), []any{obeyedProvider.Spec, noKey.Spec}, UnprogrammedProvider(allProvider)},
+		{reflect.TypeFor[v1alpha1.VisionPolicySpec](), []any{obeyedPolicy}, UnprogrammedPolicy(&v1alpha1.VisionPolicy{Spec: allPolicy})},
+	} {
+		known := map[string]bool{}
+		for _, spec := range c.obeyed {
+			setFields("spec", reflect.ValueOf(spec), known)
+		}
+		for _, path := range c.named {
+			known[index.ReplaceAllString(path, "")] = true
+		}
+		for _, path := range leaves("spec", c.kind) {
+			for at := path; !known[at]; at = at[:strings.LastIndexByte(at, '.')] {
+				if !strings.Contains(at, ".") {
+					t.Errorf("%s is neither set in an object of what is obeyed nor named as unprogrammed", path)
+					break
+				}
+			}
+		}
+	}
+}
+
+var index = regexp.MustCompile(`\[[0-9]+\]`)
+
+// leaves are the paths of a type's fields that are no structs of this API's own.
+func leaves(at string, kind reflect.Type) []string {
+	for kind.Kind() == reflect.Pointer || kind.Kind() == reflect.Slice {
+		kind = kind.Elem()
+	}
+	if kind.Kind() != reflect.Struct || kind.PkgPath() != reflect.TypeFor[v1alpha1.Model]().PkgPath() || kind.NumField() == 0 {
+		return []string{at}
+	}
+	var paths []string
+	for i := range kind.NumField() {
+		paths = append(paths, leaves(at+"."+jsonName(kind.Field(i)), kind.Field(i).Type)...)
+	}
+	return paths
+}
+
+// setFields adds the paths of the leaves that a value sets.
+func setFields(at string, v reflect.Value, set map[string]bool) {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	switch {
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct:
+		for i := range v.Len() {
+			setFields(at, v.Index(i), set)
+		}
+	case slices.Equal(leaves(at, v.Type()), []string{at}):
+		if v.Kind() == reflect.Struct || !v.IsZero() || v.Kind() == reflect.Bool || v.Kind() == reflect.Int64 {
+			set[at] = true
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			setFields(at+"."+jsonName(v.Type().Field(i)), v.Field(i), set)
+		}
+	}
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
 }
