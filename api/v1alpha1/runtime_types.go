@@ -88,11 +88,16 @@ type Runtime struct {
 	// Resources are the runtime container's requests and limits. They are left
 	// out in pods with pod-level resources, and made equal in Guaranteed pods.
 	//
-	// Rules: no claims. Example: `{requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}`.
+	// Rules: no claims; cpu, memory and ephemeral-storage, nothing else.
+	// Example: `{requests: {cpu: 10m, memory: 32Mi}, limits: {memory: 256Mi}}`.
 	// Default: the operator's own setting.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule=`!has(self.claims)`,message="the runtime's container takes no resource claims"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.requests) || self.requests.size() == ['cpu', 'memory', 'ephemeral-storage'].filter(r, r in self.requests).size()`,fieldPath=`.requests`,message="the runtime's container takes cpu, memory and ephemeral-storage, nothing else"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.limits) || self.limits.size() == ['cpu', 'memory', 'ephemeral-storage'].filter(r, r in self.limits).size()`,fieldPath=`.limits`,message="the runtime's container takes cpu, memory and ephemeral-storage, nothing else"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.requests) || ['cpu', 'memory', 'ephemeral-storage'].all(r, !(r in self.requests) || isQuantity(string(self.requests[r])))`,fieldPath=`.requests`,message="must be quantities such as 100m or 64Mi"
+	// +kubebuilder:validation:XValidation:rule=`!has(self.limits) || ['cpu', 'memory', 'ephemeral-storage'].all(r, !(r in self.limits) || isQuantity(string(self.limits[r])))`,fieldPath=`.limits`,message="must be quantities such as 100m or 64Mi"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// RunAsUser is the user ID of the runtime's container beside agents that say

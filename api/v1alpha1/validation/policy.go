@@ -201,6 +201,8 @@ func (c *checks) resources(at *field.Path, r *corev1.ResourceRequirements) {
 	if len(r.Claims) > 0 {
 		c.errs = append(c.errs, field.Forbidden(at.Child("claims"), "the runtime's container takes no resource claims"))
 	}
+	c.containerResources(at.Child("requests"), r.Requests)
+	c.containerResources(at.Child("limits"), r.Limits)
 	for _, name := range sortedNames(r.Requests) {
 		request, at := r.Requests[name], at.Child("requests").Key(string(name))
 		if request.Sign() < 0 {
@@ -213,6 +215,18 @@ func (c *checks) resources(at *field.Path, r *corev1.ResourceRequirements) {
 	for _, name := range sortedNames(r.Limits) {
 		if limit := r.Limits[name]; limit.Sign() < 0 {
 			c.invalid(at.Child("limits").Key(string(name)), limit.String(), "must not be negative")
+		}
+	}
+}
+
+// containerResources refuses what the API server refuses in a container (pods, a
+// name without a domain) and what the runtime has no use for (devices, huge pages).
+func (c *checks) containerResources(at *field.Path, list corev1.ResourceList) {
+	for _, name := range sortedNames(list) {
+		switch name {
+		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+		default:
+			c.errs = append(c.errs, field.Forbidden(at.Key(string(name)), "the runtime's container takes cpu, memory and ephemeral-storage, nothing else"))
 		}
 	}
 }

@@ -154,6 +154,10 @@ func TestPolicy(t *testing.T) {
 			Requests: corev1.ResourceList{"memory": resource.MustParse("1Gi"), "cpu": resource.MustParse("-1")},
 			Limits:   corev1.ResourceList{"memory": resource.MustParse("512Mi")},
 		}}}, []string{"spec.runtime.resources.requests[cpu]: must not be negative", "spec.runtime.resources.requests[memory]: must be at most the limit, 512Mi"}},
+		{"what no container has, or the runtime does not use, is refused", v1alpha1.VisionPolicySpec{Runtime: &v1alpha1.Runtime{Resources: &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"pods": resource.MustParse("1"), "ephemeral-storage": resource.MustParse("1Gi")},
+			Limits:   corev1.ResourceList{"example.com/gpu": resource.MustParse("1"), "cpu": resource.MustParse("1")},
+		}}}, []string{"spec.runtime.resources.requests[pods]: cpu, memory and ephemeral-storage, nothing else", "spec.runtime.resources.limits[example.com/gpu]: cpu, memory and ephemeral-storage, nothing else"}},
 		{"every limit is judged", v1alpha1.VisionPolicySpec{Limits: &v1alpha1.Limits{
 			Image:   &v1alpha1.ImageLimits{MaxBytes: ptr(int64(0)), MaxPixels: ptr(int64(-1))},
 			Request: &v1alpha1.RequestLimits{MaxDistinctImages: ptr(int64(1001))},
