@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"os"
 	"runtime/debug"
@@ -70,6 +71,20 @@ func (a *app) mcpEnabled() bool { return !a.engine.ProfileFound() || a.engine.MC
 // newLogger writes one JSON object per line.
 func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// withhold keeps the texts of the standard library's own log out of ours.
+// net/http prints there what a provider sends on an idle connection, and what a
+// provider sends may repeat the key that it was called with.
+func withhold(log *slog.Logger) { stdlog.SetOutput(withheld{log}) }
+
+// withheld tells that there was a message, and not what it said.
+type withheld struct{ log *slog.Logger }
+
+// Write takes one message.
+func (w withheld) Write(message []byte) (int, error) {
+	w.log.Warn("a library logged a message, which is withheld: it may repeat what a provider sent", "bytes", len(message))
+	return len(message), nil
 }
 
 func checkDirectory(path string) error {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +20,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // binaryDir holds the binary that tests run; it is made when it is first needed.
@@ -134,6 +137,52 @@ func TestTheBuiltCommandServesAndEndsCleanlyOnSIGTERM(t *testing.T) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("log line %q is no JSON", line)
 		}
+	}
+}
+
+func TestWhatAProviderSendsUnaskedIsNotLogged(t *testing.T) {
+	w := newWorld(t)
+	provider, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = provider.Close() })
+	sent := make(chan struct{})
+	go func() {
+		conn, err := provider.Accept()
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		r, err := http.ReadRequest(bufio.NewReader(conn))
+		if err != nil {
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		// No content, and then some: net/http takes it for an unsolicited reply.
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\nyour "+r.Header.Get("Authorization"))
+		close(sent)
+		_, _ = io.Copy(io.Discard, conn) // until the client hangs up
+	}()
+	w.publish(func(doc *router.Document) {
+		doc.Providers[0].Endpoints[0].URL = "http://" + provider.Addr().String()
+	})
+	p, _ := launch(t, w.flags()...)
+	body := fmt.Appendf(nil, `{"path":%q,"prompt":"look"}`, w.picture("a.png"))
+	if got := post(t, p.agents+"/v1/view-image", body); got.status != http.StatusBadGateway {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+	<-sent
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	log := <-p.rest
+	_ = p.cmd.Wait()
+	if strings.Contains(log, key) {
+		t.Errorf("the key is in the log:\n%s", log)
+	}
+	if !strings.Contains(log, "withheld") {
+		t.Errorf("the log does not tell that a message was withheld:\n%s", log)
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 // mcpCommand serves one MCP session on standard input and output until the
 // peer closes its end or ctx ends. Logs go to standard error alone.
 func mcpCommand(ctx context.Context, cfg config, stdin io.ReadCloser, stdout, stderr io.Writer) error {
-	a, err := newApp(cfg, newLogger(stderr, cfg.logLevel))
+	log := newLogger(stderr, cfg.logLevel)
+	withhold(log)
+	a, err := newApp(cfg, log)
 	if err != nil {
 		return err
 	}

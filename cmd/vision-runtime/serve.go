@@ -51,7 +51,9 @@ type server struct {
 
 // serveCommand serves until ctx ends, then lets requests in flight finish.
 func serveCommand(ctx context.Context, cfg serveConfig, stderr io.Writer) error {
-	s, err := start(cfg, newLogger(stderr, cfg.logLevel))
+	log := newLogger(stderr, cfg.logLevel)
+	withhold(log)
+	s, err := start(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -81,6 +83,7 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is for the guard as well
 	}
 	s.health = &http.Server{
 		Handler:           health.Handler(health.Options{Started: s.started.Load, Router: a.routerMetrics, Metrics: a.metrics}),

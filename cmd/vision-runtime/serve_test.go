@@ -74,6 +74,11 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 			t.Errorf("POST %s with more than a MiB: status %d, %v", path, got.status, f)
 		}
 	}
+	star, _ := http.NewRequest(http.MethodOptions, s.url(""), nil)
+	star.URL.Opaque, star.Host = "*", "evil.example:"+port(s)
+	if got := do(t, star); got.status != http.StatusForbidden {
+		t.Errorf("OPTIONS * with a rebound name: status %d", got.status)
+	}
 	if n := w.upstream.calls(); n != 0 {
 		t.Errorf("the model was called %d times", n)
 	}
