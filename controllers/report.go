@@ -94,10 +94,14 @@ func programmedCondition(v compile.PolicyVerdict, published publication) metav1.
 }
 
 func readyMessage(v compile.PolicyVerdict) string {
-	if len(v.Unprogrammed) > 0 {
-		return "the policy is in force; " + notObeyed(v.Unprogrammed)
+	message := "the policy is in force"
+	if v.Overridden.OK {
+		message = "the policy can serve pods; " + v.Overridden.Message
 	}
-	return "the policy is in force"
+	if len(v.Unprogrammed) > 0 {
+		message += "; " + notObeyed(v.Unprogrammed)
+	}
+	return message
 }
 
 func notObeyed(fields []string) string {

@@ -105,6 +105,17 @@ func TestProgrammedAndTheRouterOfAPolicy(t *testing.T) {
 	}
 }
 
+func TestReadySaysWhenAnotherPolicyServesThePods(t *testing.T) {
+	fine := compile.Verdict{OK: true, Reason: "Fine"}
+	v := compile.PolicyVerdict{Accepted: fine, ResolvedRefs: fine, Profile: "policy/p", Unprogrammed: []string{"spec.quotas"},
+		Overridden: compile.Verdict{OK: true, Reason: v1alpha1.ReasonEqualSelector, Message: "another one comes first"}}
+	status := policyStatus(&v1alpha1.VisionPolicy{}, v, publication{verdict: fine}, metav1.Now())
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
+	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "another one comes first") || !strings.Contains(c.Message, "spec.quotas") || strings.Contains(c.Message, "in force") {
+		t.Errorf("got %+v", c)
+	}
+}
+
 func TestWhoWroteAConfigMap(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
