@@ -170,7 +170,7 @@ func format(wire *wireFormat) (Format, observe.Schema, error) {
 	if raw := bytes.TrimSpace(wire.JSONSchema.Schema); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
 		var err error
 		if schema, err = observe.ReadSchema(raw); err != nil {
-			return 0, observe.Schema{}, invalid("response_format", "invalid_json_schema", "Invalid 'response_format.json_schema.schema': it is not a JSON object.")
+			return 0, observe.Schema{}, invalid("response_format", "invalid_json_schema", "Invalid 'response_format.json_schema.schema': it is not a JSON object of at most 64 KiB.")
 		}
 	}
 	if wire.JSONSchema.Name != schemaName && !schema.Describes() {

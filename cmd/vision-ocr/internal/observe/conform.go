@@ -10,9 +10,16 @@ import (
 	"strings"
 )
 
-// maxDepth bounds how deep a schema is followed, so that a schema that refers
-// to itself ends.
-const maxDepth = 16
+const (
+	// maxDepth bounds how deep a schema is followed, so that a schema that refers
+	// to itself ends.
+	maxDepth = 16
+	// maxAlternatives bounds how many alternatives of one member are looked at:
+	// alternatives that refer to each other multiply with every step down.
+	maxAlternatives = 256
+	// maxSchemaBytes bounds a schema; the observation's own has a tenth of it.
+	maxSchemaBytes = 64 << 10
+)
 
 // Schema is the JSON Schema that a caller wants the observation to obey. The
 // zero Schema asks for nothing.
@@ -35,8 +42,12 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("obeying schema: %s: %s", e.Path, e.Problem)
 }
 
-// ReadSchema reads a JSON Schema of an object. Its errors are *SchemaError.
+// ReadSchema reads a JSON Schema of an object, of at most 64 KiB. Its errors
+// are *SchemaError.
 func ReadSchema(data []byte) (Schema, error) {
+	if len(data) > maxSchemaBytes {
+		return Schema{}, &SchemaError{Problem: fmt.Sprintf("it has more than %d bytes", maxSchemaBytes)}
+	}
 	var root map[string]any
 	if err := json.Unmarshal(data, &root); err != nil || root == nil {
 		return Schema{}, &SchemaError{Problem: "it is not a JSON object"}
@@ -134,7 +145,7 @@ func (s Schema) conformObject(v, schema map[string]any, path string, depth int) 
 
 // unknown is the value that says "not known" under a schema.
 func (s Schema) unknown(schema map[string]any, path string) (any, error) {
-	types := s.types(s.follow(schema), 0)
+	types := s.types(s.follow(schema))
 	switch {
 	case len(types) == 0 || slices.Contains(types, "null"):
 		return nil, nil
@@ -146,23 +157,27 @@ func (s Schema) unknown(schema map[string]any, path string) (any, error) {
 	return nil, &SchemaError{Path: path, Problem: "is required and may not be null, and an OCR engine does not know it"}
 }
 
-// types lists the type names that a schema allows; none means any.
-func (s Schema) types(schema map[string]any, depth int) []string {
+// types lists the type names that a schema and its first maxAlternatives
+// alternatives allow; none means any.
+func (s Schema) types(schema map[string]any) []string {
 	var out []string
-	switch t := schema["type"].(type) {
-	case string:
-		out = append(out, t)
-	case []any:
-		for _, name := range t {
-			if text, ok := name.(string); ok {
-				out = append(out, text)
+	for todo, seen := []map[string]any{schema}, 0; len(todo) > 0 && seen < maxAlternatives; seen++ {
+		schema, todo = todo[0], todo[1:]
+		switch t := schema["type"].(type) {
+		case string:
+			out = append(out, t)
+		case []any:
+			for _, name := range t {
+				if text, ok := name.(string); ok {
+					out = append(out, text)
+				}
 			}
 		}
-	}
-	alternatives, _ := schema["anyOf"].([]any)
-	for _, a := range alternatives {
-		if option, ok := a.(map[string]any); ok && depth < maxDepth {
-			out = append(out, s.types(s.follow(option), depth+1)...)
+		alternatives, _ := schema["anyOf"].([]any)
+		for _, a := range alternatives[:min(len(alternatives), maxAlternatives)] {
+			if option, ok := a.(map[string]any); ok {
+				todo = append(todo, s.follow(option))
+			}
 		}
 	}
 	return out

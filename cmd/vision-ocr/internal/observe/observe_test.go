@@ -188,7 +188,27 @@ func TestASchemaThatAsksForTheUnknowableIsRefused(t *testing.T) {
 	}
 }
 
+func TestAlternativesThatReferToEachOtherEnd(t *testing.T) {
+	many := strings.Repeat(`{"$ref":"#/$defs/a"},`, 9) + `{"$ref":"#/$defs/a"}`
+	_, err := conformed(t, `{"properties":{"colour":{"$ref":"#/$defs/a"}},"required":["colour"],"$defs":{"a":{"type":"number","anyOf":[`+many+`]}}}`)
+	if got, ok := errors.AsType[*SchemaError](err); !ok || got.Path != "colour" {
+		t.Errorf("got %v", err)
+	}
+	got, err := conformed(t, `{"properties":{"colour":{"$ref":"#/$defs/a"}},"required":["colour"],"$defs":{"a":{"anyOf":[`+many+`,{"type":"null"}]}}}`)
+	if value, there := got["colour"]; err != nil || !there || value != nil {
+		t.Errorf("got %v, %v", value, err)
+	}
+}
+
+func TestASchemaIsBounded(t *testing.T) {
+	schema := `{"$ref":"#` + strings.Repeat("/", maxSchemaBytes) + `"}`
+	if _, err := ReadSchema([]byte(schema)); err == nil {
+		t.Error("a schema of more than 64 KiB is read")
+	}
+}
+
 func FuzzSchema(f *testing.F) {
+	f.Add([]byte(`{"properties":{"z":{"$ref":"#/a"}},"required":["z"],"a":{"type":"number","anyOf":[{"$ref":"#/a"},{"$ref":"#/a"},{"$ref":"#/a"}]}}`))
 	f.Add([]byte(`{"type":"object","properties":{"ocr":{"items":{"$ref":"#"}}},"required":["x"]}`))
 	f.Add([]byte(`{"$ref":"#"}`))
 	f.Add([]byte(`{"anyOf":[{"anyOf":[{"$ref":"#/anyOf"}]},{"type":"null"}],"$defs":{"a":{"$ref":"#/$defs/a"}}}`))
