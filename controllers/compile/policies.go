@@ -125,22 +125,33 @@ func checkProfile(namespace string, profile *router.Profile, uses []use) []strin
 	return documentProblems("profiles[0]", doc)
 }
 
-// markOverridden tells each policy whose selector equals an older one's, or an
-// equally old one's before it by name, which policy wins. Policies are given oldest first.
+// markOverridden tells each accepted policy whose selector equals an older
+// one's, or an equally old one's before it by name, which policy wins. A policy
+// that is not accepted wins too, as in Serving: its pods are told what is wrong
+// with it, and never fall to another. Policies are given oldest first.
 func markOverridden(policies []*policy) {
-	winners := make(map[string]string, len(policies))
+	winners := make(map[string]*policy, len(policies))
 	for _, p := range policies {
-		if p.profile == nil {
-			continue
+		if _, err := podSelector(p.object); err != nil || isBaseline(p.object) {
+			continue // serves no pod
 		}
 		key := selectorKey(p.object.Spec.PodSelector)
 		winner, taken := winners[key]
-		if !taken {
-			winners[key] = p.object.Name
-			continue
+		switch {
+		case !taken:
+			winners[key] = p
+		case p.profile != nil:
+			p.verdict.Overridden = overriddenBy(winner)
 		}
-		p.verdict.Overridden = Verdict{OK: true, Reason: v1alpha1.ReasonEqualSelector, Message: fmt.Sprintf(
-			"VisionPolicy %q has an equal podSelector and comes first; a pod gets this policy only when its annotation %s names it",
-			winner, v1alpha1.PolicyAnnotation)}
 	}
+}
+
+func overriddenBy(winner *policy) Verdict {
+	state := ""
+	if winner.profile == nil {
+		state = " (although it is not accepted)"
+	}
+	return Verdict{OK: true, Reason: v1alpha1.ReasonEqualSelector, Message: fmt.Sprintf(
+		"VisionPolicy %q has an equal podSelector and comes first%s; a pod gets this policy only when its annotation %s names it",
+		winner.object.Name, state, v1alpha1.PolicyAnnotation)}
 }
