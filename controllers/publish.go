@@ -147,6 +147,31 @@ func (w *wanted) satisfied() bool {
 	return true
 }
 
+// obstructed reports whether the API server would refuse to have what is there
+// become what shall be, on account of what others made of it: it is immutable,
+// one of our keys is among its binaryData, or keys of others leave no room.
+func (w *wanted) obstructed() bool {
+	if w.held == nil {
+		return false
+	}
+	size := 0
+	for key, value := range w.held.Data {
+		if _, ours := w.data[key]; !ours {
+			size += len(value)
+		}
+	}
+	for key, value := range w.held.BinaryData {
+		if _, ours := w.data[key]; ours {
+			return true
+		}
+		size += len(value)
+	}
+	for _, value := range w.data {
+		size += len(value)
+	}
+	return size > corev1.MaxSecretSize || w.held.Immutable != nil && *w.held.Immutable
+}
+
 // drift is what others did to a ConfigMap of ours.
 type drift struct {
 	action string // of the event; events of one action are counted as one
@@ -173,7 +198,7 @@ func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string
 	if w.satisfied() {
 		return w.held.Data, nil
 	}
-	if w.held != nil && w.held.Immutable != nil && *w.held.Immutable {
+	if w.obstructed() {
 		if err := r.remove(ctx, w.held); err != nil {
 			return nil, err
 		}

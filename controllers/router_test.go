@@ -170,6 +170,14 @@ func TestWhatOthersDoToTheRouterIsUndone(t *testing.T) {
 			cm.Data[router.Key], cm.Immutable = "{}", new(true)
 			return admin.Update(t.Context(), cm)
 		}, "had been edited"},
+		{"a key taken by binary data", func(cm *corev1.ConfigMap) error {
+			cm.Data, cm.BinaryData = nil, map[string][]byte{router.Key: {0xff}}
+			return admin.Update(t.Context(), cm)
+		}, "had been edited"},
+		{"an edit that leaves no room", func(cm *corev1.ConfigMap) error {
+			cm.Data = map[string]string{"more": strings.Repeat("x", corev1.MaxSecretSize)}
+			return admin.Update(t.Context(), cm)
+		}, "had been edited"},
 		{"a deletion", func(cm *corev1.ConfigMap) error { return admin.Delete(t.Context(), cm) }, "had been deleted"},
 	}
 	for _, test := range tests {
