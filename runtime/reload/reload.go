@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -54,7 +55,8 @@ type State struct {
 	Digest string `json:"digest,omitempty"`
 	// LoadedAt is when they went into service.
 	LoadedAt time.Time `json:"loadedAt,omitzero"`
-	// LastError is why the file as it is now is not in service; empty when it is.
+	// LastError is why the file as it is now is not in service; empty when it
+	// is. It is cut at 2 KiB.
 	LastError string `json:"lastError,omitempty"`
 	// FailingSince is when LastError began.
 	FailingSince time.Time `json:"failingSince,omitzero"`
@@ -91,7 +93,7 @@ func (r *Reloader) State() State {
 }
 
 // Load reads the file now and takes it into service if its bytes are new. The
-// error is what State.LastError says.
+// error is what State.LastError says, uncut.
 func (r *Reloader) Load() error {
 	r.loading.Lock()
 	defer r.loading.Unlock()
@@ -146,9 +148,16 @@ func (r *Reloader) recovered() {
 	}
 }
 
+// maxErrorText bounds what is told of a failure, in bytes: a document can be
+// wrong in as many places as it has.
+const maxErrorText = 2 << 10
+
 // failed notes a failure; the same failure again is not logged again.
 func (r *Reloader) failed(err error) error {
 	text := err.Error()
+	if len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
+	}
 	r.mu.Lock()
 	known := r.state.LastError == text
 	if r.state.LastError == "" {

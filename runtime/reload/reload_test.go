@@ -276,6 +276,19 @@ func TestADocumentThatGrantsNothingIsObeyed(t *testing.T) {
 	}
 }
 
+func TestWhatIsToldOfADocumentThatIsWrongInManyPlacesIsBounded(t *testing.T) {
+	file, s, log := filepath.Join(t.TempDir(), router.Key), &served{}, &bytes.Buffer{}
+	doc := `{"version":"router/v1","namespace":"n","profiles":[],"providers":[{}` + strings.Repeat(`,{}`, 5000) + `]}`
+	must(t, os.WriteFile(file, []byte(doc), 0o600))
+	r := reload.New(reload.Options{Path: file, Apply: s.apply, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+	if err := r.Load(); err == nil {
+		t.Fatal("the document is accepted")
+	}
+	if n := len(r.State().LastError); n == 0 || n > 3<<10 || log.Len() > 8<<10 {
+		t.Errorf("the error has %d bytes, the log %d", n, log.Len())
+	}
+}
+
 func TestARefusedDocumentIsReportedAndNotInService(t *testing.T) {
 	file, s := filepath.Join(t.TempDir(), router.Key), &served{}
 	must(t, os.WriteFile(file, document(t, "one"), 0o600))

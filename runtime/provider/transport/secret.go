@@ -5,11 +5,13 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 )
@@ -78,12 +80,19 @@ func KeyFile(path, name string) Source {
 	}
 }
 
-// readBounded reads at most one byte more than a key may have.
+// errNotRegular is a key file that is a directory, a FIFO or a device.
+var errNotRegular = errors.New("not a regular file")
+
+// readBounded reads at most two bytes more than a key may have, without
+// waiting for a FIFO's writer.
 func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read from
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or(err, errNotRegular)
+	}
 	return io.ReadAll(io.LimitReader(f, maxKeyBytes+2))
 }

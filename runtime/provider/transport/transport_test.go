@@ -20,7 +20,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -312,6 +314,28 @@ func TestAMalformedReplyIsNotRepeatedInTheError(t *testing.T) {
 	}
 	if strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("the error repeats the reply: %v", err)
+	}
+}
+
+func TestAKeyFileThatIsNoFileIsRefusedWithoutWaiting(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{fifo, t.TempDir()} {
+		failed := make(chan error, 1)
+		go func() {
+			_, err := transport.KeyFile(path, "team/x")()
+			failed <- err
+		}()
+		select {
+		case err := <-failed:
+			if f := fault.As(err); f.Reason != "CredentialUnreadable" {
+				t.Errorf("got %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("reading the key waits for a writer")
+		}
 	}
 }
 
