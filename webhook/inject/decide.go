@@ -51,7 +51,9 @@ type decision struct {
 	profile *router.Profile
 	shape   compile.PodProfile
 	work    workspaces
-	notes   []Note
+	// volumesByName are the pod's, for chooseWorkspaces.
+	volumesByName map[string]*corev1.Volume
+	notes         []Note
 	// incomplete becomes Plan.Incomplete.
 	incomplete bool
 }

@@ -4,6 +4,7 @@
 package inject
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -55,39 +56,48 @@ func hasEnv(env []corev1.EnvVar, name string) bool {
 	return slices.ContainsFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })
 }
 
-// envFor are the variables of a container that an expression with $(NAME)
-// references needs, directly or through other variables, in the container's
-// order. It is false when one of the expression's own is not in the container's
-// env. What injection itself adds to env does not count, so that the answer is
-// the same before and after.
-func envFor(c *corev1.Container, expr string) ([]corev1.EnvVar, bool) {
-	needed, ours := map[string]bool{}, compile.Env()
-	queue := references(expr)
-	for _, name := range queue {
-		if _, added := ours[name]; added || !hasEnv(c.Env, name) {
-			return nil, false
+// listsAll reports whether a container's env has every name. What injection
+// itself adds to env does not count, so that the answer is the same before and after.
+func listsAll(env []corev1.EnvVar, names []string) bool {
+	ours := compile.Env()
+	for _, name := range names {
+		if _, added := ours[name]; added || !hasEnv(env, name) {
+			return false
 		}
 	}
+	return true
+}
+
+// envNamed are the variables of a container's env that are needed, directly or
+// through other variables, in the container's order and as often as it has them:
+// Kubernetes lets the last of a name count. What injection itself adds is left out.
+func envNamed(env []corev1.EnvVar, needed map[string]bool) []corev1.EnvVar {
+	if len(needed) == 0 {
+		return nil
+	}
+	refers, ours := map[string][]string{}, compile.Env()
+	for i := range env {
+		refers[env[i].Name] = append(refers[env[i].Name], references(env[i].Value)...)
+	}
+	queue := slices.Collect(maps.Keys(needed))
 	for len(queue) > 0 {
-		name := queue[0]
-		queue = queue[1:]
-		if _, added := ours[name]; added || needed[name] {
-			continue
-		}
-		needed[name] = true
-		for i := range c.Env {
-			if c.Env[i].Name == name {
-				queue = append(queue, references(c.Env[i].Value)...)
+		last := len(queue) - 1
+		more := refers[queue[last]]
+		queue = queue[:last]
+		for _, name := range more {
+			if _, added := ours[name]; !added && !needed[name] {
+				needed[name] = true
+				queue = append(queue, name)
 			}
 		}
 	}
 	var out []corev1.EnvVar
-	for i := range c.Env {
-		if needed[c.Env[i].Name] {
-			out = append(out, *c.Env[i].DeepCopy())
+	for i := range env {
+		if needed[env[i].Name] {
+			out = append(out, *env[i].DeepCopy())
 		}
 	}
-	return out, true
+	return out
 }
 
 // references are the NAMEs of the $(NAME) in an expression by Kubernetes' rules:
@@ -115,13 +125,3 @@ func references(expr string) []string {
 // literal escapes text for a container's command line, where Kubernetes would
 // otherwise replace $(NAME).
 func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
-
-// mergeEnv appends those of more that env does not have.
-func mergeEnv(env, more []corev1.EnvVar) []corev1.EnvVar {
-	for _, v := range more {
-		if !slices.ContainsFunc(env, func(o corev1.EnvVar) bool { return o.Name == v.Name && o.Value == v.Value }) {
-			env = append(env, v)
-		}
-	}
-	return env
-}

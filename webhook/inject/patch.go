@@ -73,9 +73,12 @@ func patchNamed[T any](p *patch, at string, before, after []T, name func(T) stri
 		}
 		return
 	}
-	kept := slices.Clone(before)
+	kept, left := slices.Clone(before), make(map[string]bool, len(after))
+	for i := range after {
+		left[name(after[i])] = true
+	}
 	for i := len(before) - 1; i >= 0; i-- {
-		if !slices.ContainsFunc(after, func(a T) bool { return name(a) == name(before[i]) }) {
+		if !left[name(before[i])] {
 			p.do("remove", fmt.Sprintf("%s/%d", at, i), nil)
 			kept = slices.Delete(kept, i, i+1)
 		}

@@ -32,6 +32,14 @@ var reserved = []string{
 	Command, cacheDirectory, routerDirectory, secretsDirectory,
 }
 
+// Bounds of what is looked at, so that no pod can keep admission busy. They are
+// beyond what a pod has that runs, and what they leave out narrows.
+const (
+	maxMounts    = 256  // of one container
+	maxAnnotated = 64   // directories of the pod's annotation
+	maxPath      = 4096 // bytes: PATH_MAX of Linux
+)
+
 // isReserved reports whether a clean absolute directory holds, lies in, or is a
 // reserved place. The root holds all of them.
 func isReserved(dir string) bool {
@@ -48,6 +56,10 @@ func within(p, dir string) bool {
 func chooseWorkspaces(d *decision) outcome {
 	allowed := d.listedWorkspaces()
 	narrowed, narrow := d.annotatedWorkspaces()
+	d.volumesByName = make(map[string]*corev1.Volume, len(d.Pod.Spec.Volumes))
+	for i := range d.Pod.Spec.Volumes {
+		d.volumesByName[d.Pod.Spec.Volumes[i].Name] = &d.Pod.Spec.Volumes[i]
+	}
 	containers := d.Pod.Spec.Containers
 	for i := range containers {
 		d.work = d.workspacesOf(&containers[i], allowed, narrowed, narrow)
@@ -98,11 +110,18 @@ func (d *decision) annotatedWorkspaces() ([]string, bool) {
 		return nil, false
 	}
 	var dirs []string
+	seen := 0
 	for item := range strings.SplitSeq(value, ",") {
 		if item = strings.TrimSpace(item); item == "" {
 			continue
 		}
+		if seen++; seen > maxAnnotated {
+			d.tell(ReasonWorkspaceRefused, "annotation %s: only the first %d directories count", v1alpha1.WorkspacesAnnotation, maxAnnotated)
+			break
+		}
 		switch dir := path.Clean(item); {
+		case len(dir) > maxPath:
+			d.tell(ReasonWorkspaceRefused, "annotation %s: a directory of %d bytes cannot be a workspace", v1alpha1.WorkspacesAnnotation, len(dir))
 		case !path.IsAbs(dir) || isReserved(dir):
 			d.tell(ReasonWorkspaceRefused, "annotation %s: %s cannot be a workspace", v1alpha1.WorkspacesAnnotation, dir)
 		default:
@@ -127,8 +146,13 @@ func outermost(dirs []string) []string {
 // workspacesOf are the workspaces that one container mounts. Its agent is nil
 // when there are none.
 func (d *decision) workspacesOf(c *corev1.Container, allowed, narrowed []string, narrow bool) workspaces {
+	if len(c.VolumeMounts) > maxMounts {
+		d.tell(ReasonWorkspaceRefused, "container %q has more than %d volume mounts; none of them is a workspace", c.Name, maxMounts)
+		return workspaces{}
+	}
 	own := d.usableMounts(c, len(d.shape.Workspaces) > 0)
-	dirs := mountPaths(own)
+	every, usable := cleanPaths(c.VolumeMounts), mountPaths(own)
+	dirs := slices.Clone(usable)
 	if len(d.shape.Workspaces) > 0 {
 		dirs = intersect(dirs, allowed)
 	}
@@ -137,26 +161,27 @@ func (d *decision) workspacesOf(c *corev1.Container, allowed, narrowed []string,
 	}
 	// A directory behind a mount that is no workspace (a Secret below an
 	// emptyDir) is not readable here: the mount in between is not copied.
-	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !slices.Contains(mountPaths(own), coveringMount(c, dir)) })
-	w := workspaces{directories: outermost(dirs)}
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !slices.Contains(usable, coveringMount(every, dir)) })
+	w, needed := workspaces{directories: outermost(dirs)}, map[string]bool{}
 	for _, m := range own {
 		if !slices.ContainsFunc(w.directories, func(dir string) bool { return within(m.MountPath, dir) || within(dir, m.MountPath) }) {
 			continue
 		}
-		env, ok := envFor(c, m.SubPathExpr)
-		if !ok {
+		if !listsAll(c.Env, references(m.SubPathExpr)) {
 			d.tell(ReasonWorkspaceRefused, "%s: its subPathExpr %q refers to a variable that container %q does not list in env", m.MountPath, m.SubPathExpr, c.Name)
 			w.directories = slices.DeleteFunc(w.directories, func(dir string) bool { return within(dir, m.MountPath) })
 			continue
 		}
-		w.env = mergeEnv(w.env, env)
+		for _, name := range references(m.SubPathExpr) {
+			needed[name] = true
+		}
 		m.ReadOnly = true
 		w.mounts = append(w.mounts, m)
 	}
 	if len(w.directories) == 0 {
 		return workspaces{}
 	}
-	w.agent = c
+	w.agent, w.env = c, envNamed(c.Env, needed)
 	return w
 }
 
@@ -167,7 +192,7 @@ func (d *decision) usableMounts(c *corev1.Container, listed bool) []corev1.Volum
 	var out []corev1.VolumeMount
 	for _, m := range c.VolumeMounts {
 		dir := path.Clean(m.MountPath)
-		if !path.IsAbs(dir) || isReserved(dir) || !d.holdsWorkspaces(m.Name, listed) || m.ReadOnly && !listed {
+		if len(dir) > maxPath || !path.IsAbs(dir) || isReserved(dir) || !d.holdsWorkspaces(m.Name, listed) || m.ReadOnly && !listed {
 			continue
 		}
 		out = append(out, corev1.VolumeMount{Name: m.Name, MountPath: dir, SubPath: m.SubPath, SubPathExpr: m.SubPathExpr})
@@ -178,26 +203,29 @@ func (d *decision) usableMounts(c *corev1.Container, listed bool) []corev1.Volum
 
 // holdsWorkspaces reports whether a volume of the pod is of a kind that may.
 func (d *decision) holdsWorkspaces(name string, listed bool) bool {
-	if isOurVolume(name) {
+	v := d.volumesByName[name]
+	if v == nil || isOurVolume(name) {
 		return false
 	}
-	for i := range d.Pod.Spec.Volumes {
-		v := &d.Pod.Spec.Volumes[i]
-		if v.Name != name {
-			continue
-		}
-		if claim := v.PersistentVolumeClaim; claim != nil {
-			return listed || !claim.ReadOnly
-		}
-		return v.EmptyDir != nil || v.Ephemeral != nil
+	if claim := v.PersistentVolumeClaim; claim != nil {
+		return listed || !claim.ReadOnly
 	}
-	return false
+	return v.EmptyDir != nil || v.Ephemeral != nil
 }
 
 func mountPaths(mounts []corev1.VolumeMount) []string {
 	out := make([]string, len(mounts))
 	for i := range mounts {
 		out[i] = mounts[i].MountPath
+	}
+	return out
+}
+
+// cleanPaths are where a container's volumes are mounted.
+func cleanPaths(mounts []corev1.VolumeMount) []string {
+	out := mountPaths(mounts)
+	for i := range out {
+		out[i] = path.Clean(out[i])
 	}
 	return out
 }
@@ -219,12 +247,12 @@ func intersect(a, b []string) []string {
 	return slices.Compact(out)
 }
 
-// coveringMount is the clean path of the container's deepest mount at or above a
-// directory; empty when there is none.
-func coveringMount(c *corev1.Container, dir string) string {
+// coveringMount is the deepest of a container's mounts at or above a directory;
+// empty when there is none.
+func coveringMount(mounts []string, dir string) string {
 	best := ""
-	for _, m := range c.VolumeMounts {
-		if p := path.Clean(m.MountPath); within(dir, p) && len(p) > len(best) {
+	for _, p := range mounts {
+		if within(dir, p) && len(p) > len(best) {
 			best = p
 		}
 	}
@@ -235,16 +263,19 @@ func coveringMount(c *corev1.Container, dir string) string {
 // agent has a workspace: every container is told the runtime's address, and a
 // path must mean the same file to all of them.
 func (d *decision) checkConflicts() outcome {
+	mine := make(map[string]*corev1.VolumeMount, len(d.work.mounts))
+	for i := range d.work.mounts {
+		mine[d.work.mounts[i].MountPath] = &d.work.mounts[i]
+	}
 	for i := range d.Pod.Spec.Containers {
 		c := &d.Pod.Spec.Containers[i]
 		if c.Name == d.work.agent.Name {
 			continue
 		}
-		for _, mine := range d.work.mounts {
-			for _, m := range c.VolumeMounts {
-				if path.Clean(m.MountPath) == mine.MountPath && (m.Name != mine.Name || m.SubPath != mine.SubPath || m.SubPathExpr != mine.SubPathExpr) {
-					return stop(ReasonWorkspaceConflict, "containers %q and %q mount different volumes at %s", d.work.agent.Name, c.Name, mine.MountPath)
-				}
+		for _, m := range c.VolumeMounts {
+			at := path.Clean(m.MountPath)
+			if w := mine[at]; w != nil && (m.Name != w.Name || m.SubPath != w.SubPath || m.SubPathExpr != w.SubPathExpr) {
+				return stop(ReasonWorkspaceConflict, "containers %q and %q mount different volumes at %s", d.work.agent.Name, c.Name, at)
 			}
 		}
 	}
