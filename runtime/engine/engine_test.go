@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -349,6 +351,35 @@ func TestImagesThatDoNotFitAtOnceWaitForTheirTurn(t *testing.T) {
 	soon, stop := context.WithTimeout(background, 10*time.Second)
 	defer stop()
 	release, err = r.engine.Fill(soon)
+	must(t, err)
+	release()
+}
+
+func TestLargeRepliesWaitForTheirTurnAndSmallOnesDoNot(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	path := r.file("a.png", square(t, 8, 1))
+	release, err := r.engine.FillReplies(background)
+	must(t, err)
+	r.view(engine.Request{Path: path, Prompt: "small"})
+	r.upstream.answer = seen + strings.Repeat(" ", 2*provider.SmallReply)
+	soon, stop := context.WithTimeout(background, 300*time.Millisecond)
+	defer stop()
+	if _, err := r.engine.View(soon, engine.Request{Path: path, Prompt: "large"}); fault.As(err).Reason != "Canceled" {
+		t.Errorf("the large reply that had no turn gave %v", err)
+	}
+	release()
+	for range 5 { // more than there are turns
+		r.view(engine.Request{Path: path, Prompt: "large"})
+		r.use(func(doc *router.Document) { doc.Profiles[0].Cache.MaxBytes = 1 }) // nothing is kept
+	}
+	r.upstream.answerWith(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, strings.Repeat(" ", 2*provider.SmallReply))
+	})
+	r.refused(engine.Request{Path: path, Prompt: "large and bad"}, fault.VisionObservationFailed, "InvalidResponse")
+	later, stopLater := context.WithTimeout(background, 10*time.Second)
+	defer stopLater()
+	release, err = r.engine.FillReplies(later)
 	must(t, err)
 	release()
 }

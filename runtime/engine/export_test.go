@@ -12,3 +12,11 @@ var FileFault = fileFault
 func (e *Engine) Fill(ctx context.Context) (release func(), err error) {
 	return e.hold(ctx, maxHeldBytes)
 }
+
+// FillReplies takes every turn of large replies, and returns what gives them back.
+func (e *Engine) FillReplies(ctx context.Context) (release func(), err error) {
+	if err := e.large.Acquire(ctx, maxLargeReplies); err != nil {
+		return nil, err
+	}
+	return func() { e.large.Release(maxLargeReplies) }, nil
+}

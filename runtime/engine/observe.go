@@ -55,7 +55,9 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 	}
 	key := cacheKey(l.choice, l.client, l.picture, l.request.Prompt)
 	data, source, err := l.engine.cache.Do(ctx, key, func(ctx context.Context) ([]byte, error) {
-		reply, err := l.client.observer.Observe(ctx, l.question)
+		question, done := l.engine.limitReply(l.question)
+		defer done()
+		reply, err := l.client.observer.Observe(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +76,25 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 	}
 	seen.GeneratedBy = by // the way of choosing is this call's, not that of the call before
 	return &seen, source != cache.Called, nil
+}
+
+// maxLargeReplies is how many large replies are read and parsed at the same
+// time: each takes several times its size, and no observation needs to be one.
+const maxLargeReplies = 2
+
+// limitReply makes a large reply wait for its turn, which ends with done.
+func (e *Engine) limitReply(question provider.Request) (limited provider.Request, done func()) {
+	held := false
+	question.BeforeLarge = func(ctx context.Context) error {
+		err := e.large.Acquire(ctx, 1)
+		held = err == nil
+		return err
+	}
+	return question, func() {
+		if held {
+			e.large.Release(1)
+		}
+	}
 }
 
 // unusable is a reply that is no observation.

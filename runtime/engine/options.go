@@ -40,6 +40,7 @@ type Engine struct {
 	snapshot atomic.Pointer[snapshot]
 	cache    *cache.Cache
 	held     *semaphore.Weighted // bytes of images in memory
+	large    *semaphore.Weighted // large replies in memory
 }
 
 // New returns an Engine without a router document: until Use, every request is
@@ -51,7 +52,10 @@ func New(o Options) *Engine {
 	if o.Workspaces == nil {
 		o.Workspaces = &workspace.Set{}
 	}
-	return &Engine{options: o, cache: cache.New(cache.Limits{}, nil), held: semaphore.NewWeighted(maxHeldBytes)}
+	return &Engine{
+		options: o, cache: cache.New(cache.Limits{}, nil),
+		held: semaphore.NewWeighted(maxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
+	}
 }
 
 // Use takes a document into service for the requests that come after it;

@@ -33,7 +33,14 @@ type Request struct {
 	Schema *OutputSchema
 	// MaxOutputTokens caps the reply; 0 leaves it to the endpoint.
 	MaxOutputTokens int64
+	// BeforeLarge, when set, is called before more than SmallReply bytes of the
+	// reply are read. It may wait; its error ends the call.
+	BeforeLarge func(context.Context) error
 }
+
+// SmallReply is what an Observer may hold of any reply, in bytes: 128 KiB, eight
+// bytes for each token of the longest observation that is asked for.
+const SmallReply = 128 << 10
 
 // Image is the bytes of one image and the media type found in them.
 type Image struct {

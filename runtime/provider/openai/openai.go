@@ -9,6 +9,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,11 +89,26 @@ func (c *Client) Observe(ctx context.Context, req provider.Request) (provider.Re
 	if resp.StatusCode != http.StatusOK {
 		return provider.Reply{}, statusFault(resp)
 	}
-	body, err := io.ReadAll(resp.Body)
+	body, err := readReply(ctx, resp.Body, req.BeforeLarge)
 	if err != nil {
 		return provider.Reply{}, callFault(ctx, err)
 	}
 	return parseReply(body)
+}
+
+// readReply reads a reply whole, and asks beforeLarge in between when it is a large one.
+func readReply(ctx context.Context, from io.Reader, beforeLarge func(context.Context) error) ([]byte, error) {
+	var reply bytes.Buffer
+	if _, err := reply.ReadFrom(io.LimitReader(from, provider.SmallReply)); err != nil {
+		return nil, err
+	}
+	if reply.Len() == provider.SmallReply && beforeLarge != nil {
+		if err := beforeLarge(ctx); err != nil {
+			return nil, err
+		}
+	}
+	_, err := reply.ReadFrom(from)
+	return reply.Bytes(), err
 }
 
 // RequestBytes is the exact length of the body that Observe would send.

@@ -31,6 +31,8 @@ const (
 	idleTimeout      = 90 * time.Second
 	maxIdle          = 4
 	maxSameHostHops  = 3
+	// maxUnread is what HTTP/2 holds of a reply that is not read yet.
+	maxUnread = 256 << 10
 )
 
 // Options describe one endpoint's client.
@@ -94,6 +96,7 @@ func baseTransport(ep router.Endpoint) (*http.Transport, error) {
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdle,
 		MaxResponseHeaderBytes: maxHeaderBytes,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: maxUnread},
 	}, nil
 }
 
