@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -104,7 +106,16 @@ func warnings(notes []inject.Note) []string {
 		if i == maxWarnings {
 			return append(out, fmt.Sprintf("vision-operator: and %d more", len(notes)-maxWarnings))
 		}
-		out = append(out, "vision-operator: "+note.String())
+		out = append(out, "vision-operator: "+strings.Map(printable, note.String()))
 	}
 	return out
+}
+
+// printable keeps what a warning may hold: a note may repeat what a pod's author
+// wrote, and the API server drops a warning with a control character in it.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
 }

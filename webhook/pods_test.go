@@ -226,6 +226,17 @@ func TestWithoutAPolicyThePodIsCreatedWithAWarning(t *testing.T) {
 	}
 }
 
+func TestAWarningSurvivesWhatThePodsAuthorWrote(t *testing.T) {
+	u := newUser(t)
+	u.create(provider(), policy(v1alpha1.AdmissionWarn))
+	pod := agent(optIn)
+	pod.Annotations = map[string]string{v1alpha1.WorkspacesAnnotation: "/proc/\x00\r\nx,/workspace"}
+	u.create(pod)
+	if w := u.warned.all(); !strings.Contains(w, "299 vision-operator: WorkspaceRefused: annotation visionoperator.dev/workspaces: /proc/???x cannot be a workspace") {
+		t.Errorf("got warnings %q, want WorkspaceRefused", w)
+	}
+}
+
 func TestAPolicyAndAPodAppliedTogetherMeet(t *testing.T) {
 	u := newUser(t)
 	manifest := marshalAll(t, u.namespace, provider(), policy(v1alpha1.AdmissionWarn), agent(optIn))
