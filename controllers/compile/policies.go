@@ -28,12 +28,12 @@ func (p *policy) compile(in Input, providers *providerSet) {
 		return
 	}
 	uses, problems := resolveProviders(in.Namespace, p.object, providers)
-	profile := profileDocument(p.object, uses)
+	profile, catalog := profileDocument(p.object, uses)
 	if bad := checkProfile(in.Namespace, profile, uses); len(bad) > 0 {
 		p.verdict.Accepted = Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(bad)}
 		return
 	}
-	choice := chooseRoutes(profile, uses)
+	choice := chooseRoutes(profile, catalog)
 	p.profile, p.pods = profile, podProfile(p.object, profile)
 	p.verdict.Profile = profile.ID
 	p.verdict.DefaultRoute, p.verdict.Candidates = choice.defaultRoute, choice.candidates

@@ -13,29 +13,33 @@ import (
 // ProfileID is the ID of the profile that a policy becomes.
 func ProfileID(policy string) string { return "policy/" + policy }
 
-// profileDocument is a policy in the document's terms, defaults filled in.
-func profileDocument(p *v1alpha1.VisionPolicy, uses []use) *router.Profile {
+// profileDocument is a policy in the document's terms, defaults filled in, with
+// the catalog of what its routes name.
+func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (*router.Profile, *router.Catalog) {
 	from := p.Namespace + "/" + p.Name
 	profile := &router.Profile{
 		ID:           ProfileID(p.Name),
 		From:         from,
-		DefaultModel: canonicalDefault(or(p.Spec.DefaultModel, router.Auto), uses),
 		Providers:    make([]router.ProviderUse, 0, len(uses)),
 		PerCallModel: string(or(p.Spec.PerCallModel, DefaultPerCallModel)),
 		Limits:       limitsDocument(p.Spec.Limits),
 		Cache:        cacheDocument(p.Spec.Cache),
 		Runtime:      router.RuntimeOptions{MCP: or(or(p.Spec.Runtime, v1alpha1.Runtime{}).MCP, DefaultMCP)},
 	}
-	for _, fallback := range p.Spec.FallbackModels {
-		profile.FallbackModels = append(profile.FallbackModels, canonicalRoute(fallback, uses))
-	}
+	byName := make(map[string]*router.Provider, len(uses))
 	for _, u := range uses {
 		profile.Providers = append(profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
+		byName[u.Name] = &u.Provider
+	}
+	catalog := router.NewCatalog(profile, func(name string) *router.Provider { return byName[name] })
+	profile.DefaultModel = canonicalDefault(or(p.Spec.DefaultModel, router.Auto), catalog)
+	for _, fallback := range p.Spec.FallbackModels {
+		profile.FallbackModels = append(profile.FallbackModels, canonicalRoute(fallback, catalog))
 	}
 	if len(p.Spec.AllowedModels) > 0 {
 		profile.Allow = []router.AllowList{{From: from, Globs: slices.Clone(p.Spec.AllowedModels)}}
 	}
-	return profile
+	return profile, catalog
 }
 
 func limitsDocument(l *v1alpha1.Limits) router.Limits {
@@ -81,32 +85,20 @@ func podProfile(p *v1alpha1.VisionPolicy, profile *router.Profile) PodProfile {
 }
 
 // canonicalDefault is a defaultModel as the document holds it.
-func canonicalDefault(model string, uses []use) string {
+func canonicalDefault(model string, catalog *router.Catalog) string {
 	if model == router.Auto {
 		return router.Auto
 	}
-	return canonicalRoute(model, uses)
+	return canonicalRoute(model, catalog)
 }
 
 // canonicalRoute fills in the endpoint that the short form leaves to the
 // provider's first. A route that names nothing known stays as it is written,
 // so that the runtime's refusal and the status name the same thing.
-func canonicalRoute(text string, uses []use) string {
+func canonicalRoute(text string, catalog *router.Catalog) string {
 	route, err := router.ParseRoute(text)
 	if err != nil {
 		return text
 	}
-	if u := findUse(route.Provider, uses); u != nil && route.Endpoint == "" {
-		route.Endpoint = u.Endpoints[0].Name
-	}
-	return route.String()
-}
-
-func findUse(alias string, uses []use) *use {
-	for i := range uses {
-		if uses[i].alias == alias {
-			return &uses[i]
-		}
-	}
-	return nil
+	return catalog.Canonical(route).String()
 }

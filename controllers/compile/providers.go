@@ -18,8 +18,7 @@ import (
 type provider struct {
 	router.Provider
 	// object is the VisionProvider's name.
-	object    string
-	supported bool
+	object string
 	// standIn is the least that makes a reference to the provider valid: with it
 	// a profile is judged without judging its providers again.
 	standIn router.Provider
@@ -50,7 +49,7 @@ func compileProviders(in Input) *providerSet {
 		}
 		set.verdicts[doc.Name] = verdict
 		if verdict.Accepted.OK {
-			accepted := &provider{Provider: doc, object: p.Name, supported: verdict.Supported.OK, standIn: standIn(doc)}
+			accepted := &provider{Provider: doc, object: p.Name, standIn: standIn(doc)}
 			set.accepted = append(set.accepted, accepted)
 			set.byObject[p.Name] = accepted
 		}
@@ -61,7 +60,7 @@ func compileProviders(in Input) *providerSet {
 
 // supportTransport says whether this build's runtime speaks a transport.
 func supportTransport(t v1alpha1.Transport) Verdict {
-	if t == v1alpha1.TransportOpenAIChatCompletions {
+	if router.Speaks(string(t)) {
 		return Verdict{OK: true, Reason: "Supported", Message: fmt.Sprintf("the runtime speaks %s", t)}
 	}
 	return Verdict{Reason: v1alpha1.ReasonTransportNotSupported, Message: fmt.Sprintf(
@@ -141,19 +140,4 @@ func modelDocument(m *v1alpha1.Model) router.Model {
 
 func standIn(p router.Provider) router.Provider {
 	return router.Provider{Name: p.Name, Transport: p.Transport, Endpoints: p.Endpoints[:1]}
-}
-
-// model finds a model that the provider declares.
-func (p *provider) model(name string) *router.Model {
-	for i := range p.Models {
-		if p.Models[i].Name == name {
-			return &p.Models[i]
-		}
-	}
-	return nil
-}
-
-// hasEndpoint reports whether the provider declares an endpoint.
-func (p *provider) hasEndpoint(name string) bool {
-	return slices.ContainsFunc(p.Endpoints, func(e router.Endpoint) bool { return e.Name == name })
 }

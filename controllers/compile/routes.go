@@ -5,7 +5,6 @@ package compile
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -13,19 +12,12 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-// Reasons of a candidate. The runtime gives the same answers in the words of
-// its own interface; these are spelled as Kubernetes spells reasons.
+// Reasons of a candidate: the catalog's verdicts, and one for what no catalog has.
 const (
 	// CandidateUsable: the model takes images, its transport is spoken and the policy allows it.
-	CandidateUsable = "Usable"
+	CandidateUsable = string(router.VerdictUsable)
 	// CandidateRouteNotFound: no provider of the policy declares the endpoint or the model.
 	CandidateRouteNotFound = v1alpha1.ReasonRouteNotFound
-	// CandidateTransportNotSupported: this build's runtime does not speak the provider's transport.
-	CandidateTransportNotSupported = v1alpha1.ReasonTransportNotSupported
-	// CandidateLacksImageInput: the model is declared with imageInput false.
-	CandidateLacksImageInput = "LacksImageInput"
-	// CandidateNotAllowed: allowedModels does not hold the route.
-	CandidateNotAllowed = "NotAllowed"
 )
 
 // choice is what a call without a model may take.
@@ -40,74 +32,50 @@ type choice struct {
 // runtime's order: the default alone, or every route of the profile's
 // providers when the choice is left to their order. Fallbacks are looked up,
 // and are no candidates as long as the runtime tries none.
-func chooseRoutes(profile *router.Profile, uses []use) choice {
+func chooseRoutes(profile *router.Profile, catalog *router.Catalog) choice {
 	var c choice
-	for route := range routesOf(profile, uses) {
-		reason := judgeRoute(profile, uses, route)
-		if reason == CandidateRouteNotFound {
-			c.missing = append(c.missing, route)
-		}
-		if reason == CandidateUsable && c.defaultRoute == "" {
-			c.defaultRoute = route
-		}
-		if len(c.candidates) < maxCandidates {
-			c.candidates = append(c.candidates, v1alpha1.RouteCandidate{Route: route, Usable: reason == CandidateUsable, Reason: reason})
-		} else if c.defaultRoute != "" {
-			break
+	if profile.DefaultModel != router.Auto {
+		c.add(profile.DefaultModel, judgeRoute(catalog, profile.DefaultModel))
+	} else {
+		for entry := range catalog.All() {
+			c.add(entry.Route.String(), string(catalog.Judge(entry)))
+			if len(c.candidates) == maxCandidates && c.defaultRoute != "" {
+				break
+			}
 		}
 	}
 	for _, fallback := range profile.FallbackModels {
-		if judgeRoute(profile, uses, fallback) == CandidateRouteNotFound {
+		if judgeRoute(catalog, fallback) == CandidateRouteNotFound {
 			c.missing = append(c.missing, fallback)
 		}
 	}
 	return c
 }
 
-func routesOf(profile *router.Profile, uses []use) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if profile.DefaultModel != router.Auto {
-			yield(profile.DefaultModel)
-			return
-		}
-		yieldAll(uses, yield)
+// add takes one more candidate in.
+func (c *choice) add(route, reason string) {
+	if reason == CandidateRouteNotFound {
+		c.missing = append(c.missing, route)
 	}
-}
-
-// yieldAll yields every route of the providers in order of preference.
-func yieldAll(uses []use, yield func(string) bool) {
-	for _, u := range uses {
-		for _, e := range u.Endpoints {
-			for _, m := range u.Models {
-				if !yield(router.Route{Provider: u.alias, Endpoint: e.Name, Model: m.Name}.String()) {
-					return
-				}
-			}
-		}
+	if reason == CandidateUsable && c.defaultRoute == "" {
+		c.defaultRoute = route
+	}
+	if len(c.candidates) < maxCandidates {
+		c.candidates = append(c.candidates, v1alpha1.RouteCandidate{Route: route, Usable: reason == CandidateUsable, Reason: reason})
 	}
 }
 
 // judgeRoute says why a route can, or cannot, serve.
-func judgeRoute(profile *router.Profile, uses []use, text string) string {
+func judgeRoute(catalog *router.Catalog, text string) string {
 	route, err := router.ParseRoute(text)
 	if err != nil {
 		return CandidateRouteNotFound
 	}
-	u := findUse(route.Provider, uses)
-	if u == nil || !u.hasEndpoint(route.Endpoint) {
+	entry, ok := catalog.Find(route)
+	if !ok {
 		return CandidateRouteNotFound
 	}
-	switch model := u.model(route.Model); {
-	case model == nil:
-		return CandidateRouteNotFound
-	case !profile.Allows(route, u.Name):
-		return CandidateNotAllowed
-	case !model.ImageInput:
-		return CandidateLacksImageInput
-	case !u.supported:
-		return CandidateTransportNotSupported
-	}
-	return CandidateUsable
+	return string(catalog.Judge(entry))
 }
 
 // problems tells what the choice says about a policy's references.

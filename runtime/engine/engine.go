@@ -76,7 +76,7 @@ type look struct {
 func (l *look) choose() *fault.Fault {
 	choice, selected, err := selection.Select(selection.Input{
 		Document: l.snapshot.doc, Profile: l.profile, Model: l.request.Model, Primary: l.request.PrimaryModel,
-		Transports: spoken, Unmounted: l.snapshot.unmounted(),
+		Unmounted: l.snapshot.unmounted(),
 	})
 	l.selected = selected
 	if err != nil {

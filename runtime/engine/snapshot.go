@@ -28,20 +28,11 @@ type protocol struct {
 	observer       func(baseURL string, client *http.Client) provider.Observer
 }
 
-// protocols are the transports that this build can speak.
+// protocols are the transports that this build can speak: those that router.Speaks names.
 var protocols = map[string]protocol{
 	router.TransportOpenAIChatCompletions: {"Authorization", "Bearer ",
 		func(url string, c *http.Client) provider.Observer { return openai.New(url, c) }},
 }
-
-// spoken is protocols as selection wants it.
-var spoken = func() map[string]bool {
-	set := make(map[string]bool, len(protocols))
-	for name := range protocols {
-		set[name] = true
-	}
-	return set
-}()
 
 // snapshot is a document made ready to serve. It never changes.
 type snapshot struct {

@@ -127,7 +127,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"a negative pixel limit", "profiles[0].limits.image.maxPixels", func(d *router.Document) { d.Profiles[0].Limits.Image.MaxPixels = -1 }},
 		{"no body limit", "profiles[0].limits.request.maxBodyBytes", func(d *router.Document) { d.Profiles[0].Limits.Request.MaxBodyBytes = 0 }},
 		{"a cache without a lifetime", "profiles[0].cache.ttl", func(d *router.Document) { d.Profiles[0].Cache.TTL = "0s" }},
-		{"an unknown transport", "providers[0].transport", func(d *router.Document) { d.Providers[0].Transport = "Telegraph" }},
+		{"a provider without a transport", "providers[0].transport", func(d *router.Document) { d.Providers[0].Transport = "" }},
 		{"a provider without endpoints", "providers[0].endpoints", func(d *router.Document) { d.Providers[0].Endpoints = nil }},
 		{"an endpoint of another scheme", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "ftp://host/v1" }},
 		{"an endpoint with a query", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "https://host/v1?key=x" }},

@@ -31,20 +31,12 @@ type Input struct {
 	// Primary is the caller's own model as a route, or empty. An automatic
 	// choice tries it first, where the policy lets calls name a model at all.
 	Primary string
-	// Transports are the wire protocols that this build can speak.
-	Transports map[string]bool
 	// Unmounted are the providers, "namespace/name", whose key this pod has not.
 	Unmounted map[string]bool
 }
 
 // Choice is the one model that was chosen, with the endpoint it was chosen on.
-type Choice struct {
-	// Route is canonical: its endpoint is never empty.
-	Route    router.Route
-	Provider *router.Provider
-	Endpoint *router.Endpoint
-	Model    *router.Model
-}
+type Choice = router.Entry
 
 // Select chooses. The error is nil or a *fault.Fault; beside an error the
 // Choice is nil, and the Selection still tells what was examined.
@@ -72,60 +64,32 @@ func isAuto(model string) bool { return model == "" || strings.EqualFold(model, 
 // chooser gathers candidates on the way to a choice.
 type chooser struct {
 	Input
-	providers map[string]*router.Provider // by alias
-	primary   router.Route                // canonical; zero when unknown
+	catalog   *router.Catalog
+	primary   router.Route // canonical; zero when unknown
 	selection observation.Selection
 }
 
 func newChooser(in Input) *chooser {
-	c := &chooser{Input: in, providers: make(map[string]*router.Provider, len(in.Profile.Providers))}
-	byName := make(map[string]*router.Provider, len(in.Document.Providers))
-	for i := range in.Document.Providers {
-		byName[in.Document.Providers[i].Name] = &in.Document.Providers[i]
-	}
-	for _, use := range in.Profile.Providers {
-		c.providers[use.Alias] = byName[use.Provider]
-	}
+	c := &chooser{Input: in, catalog: in.Document.Catalog(in.Profile)}
 	c.selection.SelectedMode = observation.ModeUnavailable
 	c.selection.Candidates = []observation.Candidate{}
 	if in.Primary != "" {
 		c.selection.PrimaryModel = clip(in.Primary)
 		if r, err := router.ParseRoute(in.Primary); err == nil {
 			c.selection.PrimaryProvider, c.selection.PrimaryModel = r.Provider, r.Model
-			c.primary = r
-			if choice := c.find(r); choice != nil {
-				c.primary = choice.Route
-			}
+			c.primary = c.catalog.Canonical(r)
 		}
 	}
 	return c
 }
 
-// find looks a route up; nil when the router does not have it. The short form
-// stands for the provider's first endpoint.
+// find looks a route up; nil when the router does not have it.
 func (c *chooser) find(r router.Route) *Choice {
-	p := c.providers[r.Provider]
-	if p == nil {
+	entry, ok := c.catalog.Find(r)
+	if !ok {
 		return nil
 	}
-	choice := &Choice{Provider: p}
-	for i := range p.Endpoints {
-		if r.Endpoint == "" || p.Endpoints[i].Name == r.Endpoint {
-			choice.Endpoint = &p.Endpoints[i]
-			break
-		}
-	}
-	for i := range p.Models {
-		if p.Models[i].Name == r.Model {
-			choice.Model = &p.Models[i]
-			break
-		}
-	}
-	if choice.Endpoint == nil || choice.Model == nil {
-		return nil
-	}
-	choice.Route = router.Route{Provider: r.Provider, Endpoint: choice.Endpoint.Name, Model: r.Model}
-	return choice
+	return &entry
 }
 
 // named uses the one route that was named, or refuses.
@@ -160,22 +124,12 @@ func (c *chooser) auto() (*Choice, *observation.Selection, error) {
 			return c.choose(choice, observation.ReasonAuto)
 		}
 	}
-	for _, use := range c.Profile.Providers {
-		p := c.providers[use.Alias]
-		if p == nil {
+	for choice := range c.catalog.All() {
+		if primaryFirst && choice.Route == c.primary {
 			continue
 		}
-		for e := range p.Endpoints {
-			for m := range p.Models {
-				route := router.Route{Provider: use.Alias, Endpoint: p.Endpoints[e].Name, Model: p.Models[m].Name}
-				if primaryFirst && route == c.primary {
-					continue
-				}
-				choice := &Choice{Route: route, Provider: p, Endpoint: &p.Endpoints[e], Model: &p.Models[m]}
-				if c.examine(route, choice) == observation.ReasonAdvertises {
-					return c.choose(choice, observation.ReasonAuto)
-				}
-			}
+		if c.examine(choice.Route, &choice) == observation.ReasonAdvertises {
+			return c.choose(&choice, observation.ReasonAuto)
 		}
 	}
 	return c.refuse(c.unavailable(noCandidate()))
@@ -198,20 +152,23 @@ func (c *chooser) examine(route router.Route, choice *Choice) observation.Reason
 	return candidate.Reason
 }
 
+// reasons are the catalog's verdicts in the words of the runtime's interface.
+var reasons = map[router.Verdict]observation.Reason{
+	router.VerdictNotAllowed:            observation.ReasonNotAllowed,
+	router.VerdictLacksImageInput:       observation.ReasonLacksImageInput,
+	router.VerdictTransportNotSupported: observation.ReasonTransportUnsupported,
+	router.VerdictUsable:                observation.ReasonAdvertises,
+}
+
 func (c *chooser) judge(choice *Choice) observation.Reason {
-	switch {
-	case choice == nil:
+	if choice == nil {
 		return observation.ReasonUnknownRoute
-	case !c.Profile.Allows(choice.Route, choice.Provider.Name):
-		return observation.ReasonNotAllowed
-	case !choice.Model.ImageInput:
-		return observation.ReasonLacksImageInput
-	case !c.Transports[choice.Provider.Transport]:
-		return observation.ReasonTransportUnsupported
-	case c.Unmounted[choice.Provider.Name]:
+	}
+	verdict := c.catalog.Judge(*choice)
+	if verdict == router.VerdictUsable && c.Unmounted[choice.Provider.Name] {
 		return observation.ReasonCredentialNotMounted
 	}
-	return observation.ReasonAdvertises
+	return reasons[verdict]
 }
 
 // choose ends with a choice; a caller's own model is told apart.

@@ -226,7 +226,7 @@ func TestManyCandidatesAreBoundedAndTheChosenOneIsAmongThem(t *testing.T) {
 	for i := range 200 {
 		doc.Providers[0].Models = append(doc.Providers[0].Models, router.Model{Name: fmt.Sprintf("text-%d", i+2)})
 	}
-	_, s, err := selection.Select(selection.Input{Document: doc, Profile: &doc.Profiles[0], Transports: spoken()})
+	_, s, err := selection.Select(selection.Input{Document: doc, Profile: &doc.Profiles[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,14 +240,12 @@ func input(model, primary string, edit func(*router.Profile), unmounted bool) se
 	if edit != nil {
 		edit(&doc.Profiles[0])
 	}
-	in := selection.Input{Document: doc, Profile: &doc.Profiles[0], Model: model, Primary: primary, Transports: spoken()}
+	in := selection.Input{Document: doc, Profile: &doc.Profiles[0], Model: model, Primary: primary}
 	if unmounted {
 		in.Unmounted = map[string]bool{"team/keyed": true}
 	}
 	return in
 }
-
-func spoken() map[string]bool { return map[string]bool{router.TransportOpenAIChatCompletions: true} }
 
 func lines(s *observation.Selection) []string {
 	var out []string

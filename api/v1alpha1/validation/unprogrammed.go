@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // UnprogrammedProvider returns the paths of the fields of a VisionProvider that
@@ -14,7 +15,7 @@ import (
 // fields. A value that asks for what this build does anyway is not among them.
 func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	u, spec := &unprogrammed{}, &p.Spec
-	u.add(spec.Transport != v1alpha1.TransportOpenAIChatCompletions, "spec.transport")
+	u.add(!router.Speaks(string(spec.Transport)), "spec.transport")
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Family != "", at+".family")

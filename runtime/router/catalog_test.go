@@ -1,0 +1,109 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package router_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+func catalog(edit func(*router.Document)) *router.Catalog {
+	doc := valid()
+	doc.Providers[0].Endpoints = append(doc.Providers[0].Endpoints, router.Endpoint{Name: "spare", URL: "https://spare.example/v1", Timeout: "1s"})
+	doc.Providers[0].Models = append(doc.Providers[0].Models, router.Model{Name: "text/only"})
+	if edit != nil {
+		edit(doc)
+	}
+	return doc.Catalog(&doc.Profiles[0])
+}
+
+func TestACatalogListsEndpointsBeforeModels(t *testing.T) {
+	var got []string
+	for entry := range catalog(nil).All() {
+		got = append(got, entry.Route.String()+" on "+entry.Endpoint.Name+" of "+entry.Provider.Name)
+	}
+	want := []string{
+		"ocr@local/tesseract on local of team-a/ocr", "ocr@local/text/only on local of team-a/ocr",
+		"ocr@spare/tesseract on spare of team-a/ocr", "ocr@spare/text/only on spare of team-a/ocr",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("All = %q, want %q", got, want)
+	}
+	for entry := range catalog(nil).All() {
+		if entry.Route.String() != want[0] {
+			t.Error("the iteration went on after its first entry")
+		}
+		break
+	}
+}
+
+func TestLookingRoutesUp(t *testing.T) {
+	tests := []struct{ name, route, want string }{
+		{"a whole route", "ocr@spare/tesseract", "ocr@spare/tesseract"},
+		{"the short form stands for the first endpoint", "ocr/text/only", "ocr@local/text/only"},
+		{"an unknown provider", "other/tesseract", ""},
+		{"a provider is known by its alias alone", "team-a/ocr", ""},
+		{"an unknown endpoint", "ocr@far/tesseract", ""},
+		{"an unknown model", "ocr/other", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			route, err := router.ParseRoute(tt.route)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry, ok := catalog(nil).Find(route)
+			if ok != (tt.want != "") || ok && entry.Route.String() != tt.want {
+				t.Errorf("Find = %v, %t", entry.Route, ok)
+			}
+		})
+	}
+}
+
+func TestJudgingEntries(t *testing.T) {
+	tests := []struct {
+		name, route string
+		edit        func(*router.Document)
+		want        router.Verdict
+	}{
+		{"a model that sees", "ocr/tesseract", nil, router.VerdictUsable},
+		{"a model that does not", "ocr/text/only", nil, router.VerdictLacksImageInput},
+		{"a route that no list holds", "ocr/tesseract", func(d *router.Document) { d.Profiles[0].Allow[0].Globs = []string{"x"} }, router.VerdictNotAllowed},
+		{"what is not allowed is not told more", "ocr/text/only", func(d *router.Document) { d.Profiles[0].Allow[0].Globs = []string{"x"} }, router.VerdictNotAllowed},
+		{"a transport of a later build", "ocr/tesseract", func(d *router.Document) { d.Providers[0].Transport = "Telegraph" }, router.VerdictTransportNotSupported},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			route, err := router.ParseRoute(tt.route)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := catalog(tt.edit)
+			entry, ok := c.Find(route)
+			if got := c.Judge(entry); !ok || got != tt.want {
+				t.Errorf("Judge = %s, found %t; want %s", got, ok, tt.want)
+			}
+		})
+	}
+}
+
+func TestAProviderThatIsGoneLeavesTheOthers(t *testing.T) {
+	profile := valid().Profiles[0]
+	profile.Providers = append(profile.Providers, router.ProviderUse{Alias: "gone", Provider: "team-a/gone"})
+	ocr := valid().Providers[0]
+	c := router.NewCatalog(&profile, func(name string) *router.Provider {
+		if name == ocr.Name {
+			return &ocr
+		}
+		return nil
+	})
+	if n := len(slices.Collect(c.All())); n != 1 {
+		t.Errorf("%d entries, want 1", n)
+	}
+	if _, ok := c.Find(router.Route{Provider: "gone", Model: "m"}); ok {
+		t.Error("a route of a provider that is gone was found")
+	}
+}
