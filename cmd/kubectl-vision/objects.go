@@ -17,9 +17,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 )
@@ -145,8 +147,28 @@ func (o *objects) read(name string, r io.Reader) error {
 	}
 }
 
+// errTwoDocuments is content that a YAML parser would leave unread.
+var errTwoDocuments = errors.New("it holds more than one document: separate them with a line of ---")
+
+// alone fails where something follows a document that no --- begins: JSON objects
+// one after the other, a document after a line of ..., or one in UTF-16.
+func alone(document []byte) error {
+	decoder := goyaml.NewDecoder(bytes.NewReader(document))
+	var first, second goyaml.MapSlice
+	if decoder.Decode(&first) != nil {
+		return nil // what is wrong with the first is told by whoever reads it
+	}
+	if errors.Is(decoder.Decode(&second), io.EOF) {
+		return nil
+	}
+	return errTwoDocuments
+}
+
 // add takes one YAML or JSON document.
 func (o *objects) add(where string, document []byte) error {
+	if err := alone(document); err != nil {
+		return err
+	}
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
 		return err
@@ -157,14 +179,17 @@ func (o *objects) add(where string, document []byte) error {
 	return o.addJSON(where, data)
 }
 
+// object is what every object begins with, Lists among them.
+type object struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Items []json.RawMessage `json:"items"`
+}
+
 func (o *objects) addJSON(where string, data []byte) error {
-	var header struct {
-		metav1.TypeMeta `json:",inline"`
-		Metadata        struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-		Items []json.RawMessage `json:"items"`
-	}
+	var header object
 	if err := json.Unmarshal(data, &header); err != nil {
 		return fmt.Errorf("it is no Kubernetes object: %w", err)
 	}
@@ -265,6 +290,9 @@ func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte
 	problems, err := o.schemas[kind].check(data)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", key, err)
+	}
+	for _, problem := range validation.IsDNS1123Subdomain(meta.Name) {
+		problems = append(problems, "metadata.name: "+problem)
 	}
 	if len(problems) > 0 && meta.Namespace == o.defaultNamespace {
 		o.refused = append(o.refused, refusal{object: key, problems: problems})
