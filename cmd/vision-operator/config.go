@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/visionoperator/vision-operator/webhook"
@@ -60,6 +61,8 @@ type configuration struct {
 	runtimeHTTPSProxy  string
 	runtimeNoProxy     string
 	runtimeCAConfigMap string
+	runtimeRequests    map[string]string
+	runtimeLimits      map[string]string
 }
 
 // usageError is a command line that cannot work.
@@ -118,6 +121,8 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f.StringVar(&c.runtimeHTTPSProxy, "runtime-https-proxy", "", "HTTPS_PROXY of the injected runtime")
 	f.StringVar(&c.runtimeNoProxy, "runtime-no-proxy", "", "NO_PROXY of the injected runtime")
 	f.StringVar(&c.runtimeCAConfigMap, "runtime-ca-configmap", "", "ConfigMap of the pod's namespace with PEM files that the runtime trusts besides the public CAs")
+	f.StringToStringVar(&c.runtimeRequests, "runtime-requests", nil, "resources that the injected runtime requests where its policy sets none, such as cpu=10m,memory=32Mi")
+	f.StringToStringVar(&c.runtimeLimits, "runtime-limits", nil, "limits of the injected runtime where its policy sets none, such as memory=256Mi; given one of the two, nothing is filled in for the other")
 
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
@@ -147,10 +152,52 @@ func (c *configuration) check() error {
 	default:
 		return &usageError{problem: fmt.Sprintf("--runtime-image-pull-policy %q is none of Always, IfNotPresent, Never", c.runtimePullPolicy)}
 	}
+	if _, err := c.runtimeResources(); err != nil {
+		return err
+	}
 	if _, err := newLogger(*c, io.Discard); err != nil {
 		return err
 	}
 	return nil
+}
+
+// runtimeResources are what --runtime-requests and --runtime-limits say; nil
+// leaves it to injection.
+func (c *configuration) runtimeResources() (*corev1.ResourceRequirements, error) {
+	if len(c.runtimeRequests) == 0 && len(c.runtimeLimits) == 0 {
+		return nil, nil
+	}
+	requests, err := resourceList("--runtime-requests", c.runtimeRequests)
+	if err != nil {
+		return nil, err
+	}
+	limits, err := resourceList("--runtime-limits", c.runtimeLimits)
+	if err != nil {
+		return nil, err
+	}
+	for name, request := range requests {
+		if limit, ok := limits[name]; ok && request.Cmp(limit) > 0 {
+			return nil, &usageError{problem: fmt.Sprintf("--runtime-requests asks for %s of %s; --runtime-limits allows %s", request.String(), name, limit.String())}
+		}
+	}
+	return &corev1.ResourceRequirements{Requests: requests, Limits: limits}, nil
+}
+
+func resourceList(flag string, values map[string]string) (corev1.ResourceList, error) {
+	list := make(corev1.ResourceList, len(values))
+	for name, value := range values {
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil || quantity.Sign() <= 0 {
+			return nil, &usageError{problem: fmt.Sprintf("%s: %q is no quantity of %s above 0", flag, value, name)}
+		}
+		switch corev1.ResourceName(name) {
+		case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+			list[corev1.ResourceName(name)] = quantity
+		default:
+			return nil, &usageError{problem: fmt.Sprintf("%s: %q is none of cpu, memory, ephemeral-storage", flag, name)}
+		}
+	}
+	return list, nil
 }
 
 // newLogger makes the operator's log, one line for each record.

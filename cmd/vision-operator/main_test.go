@@ -20,6 +20,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -49,6 +51,9 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		"a namespace that is none":     {[]string{"--operator-namespace", "Vision"}, `"Vision"`},
 		"an address without a port":    {append(good, "--health-listen", "localhost"), "--health-listen"},
 		"a pull policy that is none":   {append(good, "--runtime-image-pull-policy", "Sometimes"), "Sometimes"},
+		"a quantity that is none":      {append(good, "--runtime-requests", "cpu=some"), `"some" is no quantity of cpu`},
+		"a resource of another kind":   {append(good, "--runtime-limits", "pods=3"), `"pods"`},
+		"requests above limits":        {append(good, "--runtime-requests", "memory=2Gi", "--runtime-limits", "memory=1Gi"), "--runtime-limits allows 1Gi"},
 		"a log level that is none":     {append(good, "--log-level", "loud"), "loud"},
 		"a log format that is neither": {append(good, "--log-format", "xml"), "xml"},
 	}
@@ -68,6 +73,29 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 		if err := run(t.Context(), []string{arg}, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: got %q (%v), want %q in it", arg, out.String(), err, want)
 		}
+	}
+}
+
+func TestResourcesOfTheRuntimeComeFromTheFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want *corev1.ResourceRequirements
+	}{
+		"none leave it to injection": {nil, nil},
+		"requests and limits": {[]string{"--runtime-requests", "cpu=20m,memory=64Mi", "--runtime-limits", "memory=512Mi"}, &corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := parse(append([]string{"--operator-namespace", "vision-system"}, test.args...), io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := webhookOptions(cfg).Runtime.Resources; !equality.Semantic.DeepEqual(got, test.want) {
+				t.Errorf("Resources = %v, want %v", got, test.want)
+			}
+		})
 	}
 }
 

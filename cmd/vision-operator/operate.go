@@ -109,6 +109,7 @@ func managerOptions(cfg configuration, scheme *runtime.Scheme, log logr.Logger) 
 }
 
 func webhookOptions(cfg configuration) webhook.Options {
+	resources, _ := cfg.runtimeResources() // checked when the command line was
 	return webhook.Options{
 		OperatorNamespace: cfg.operatorNamespace,
 		Listen:            cfg.webhookListen,
@@ -120,6 +121,7 @@ func webhookOptions(cfg configuration) webhook.Options {
 			HTTPSProxy:  cfg.runtimeHTTPSProxy,
 			NoProxy:     cfg.runtimeNoProxy,
 			CAConfigMap: cfg.runtimeCAConfigMap,
+			Resources:   resources,
 		},
 		Certificates: certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts},
 	}

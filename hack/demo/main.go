@@ -16,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -91,8 +92,8 @@ func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("emptying %s: %w", dir, err)
+	if err := emptyDirectory(dir); err != nil {
+		return err
 	}
 	d := &demo{dir: dir, bin: filepath.Join(dir, "bin"), processes: processes{logs: filepath.Join(dir, "log")}}
 	if err := os.MkdirAll(d.processes.logs, 0o755); err != nil {
@@ -114,6 +115,28 @@ func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error
 		d.keep(ctx)
 	}
 	return nil
+}
+
+// marker is the file that tells the demo's own directory from any other.
+const marker = ".vision-operator-demo"
+
+// emptyDirectory makes a directory anew; one that the demo did not make, and
+// that is not empty, it leaves alone.
+func emptyDirectory(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("emptying %s: %w", dir, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, marker)); err != nil && len(entries) > 0 {
+		return fmt.Errorf("emptying %s: it holds files and is not the demo's own; name another with -dir", dir)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("emptying %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("emptying %s: %w", dir, err)
+	}
+	return os.WriteFile(filepath.Join(dir, marker), nil, 0o644)
 }
 
 // keep prints how to reach everything and waits to be interrupted.

@@ -131,6 +131,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"a provider without endpoints", "providers[0].endpoints", func(d *router.Document) { d.Providers[0].Endpoints = nil }},
 		{"an endpoint of another scheme", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "ftp://host/v1" }},
 		{"an endpoint with a query", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "https://host/v1?key=x" }},
+		{"plain http to a public host", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "http://api.example.com/v1" }},
+		{"plain http to a private address", "providers[0].endpoints[0].url", func(d *router.Document) { d.Providers[0].Endpoints[0].URL = "http://10.0.0.7/v1" }},
 		{"an endpoint without a time limit", "providers[0].endpoints[0].timeout", func(d *router.Document) { d.Providers[0].Endpoints[0].Timeout = "" }},
 		{"a key path that climbs", "providers[0].credential.file", func(d *router.Document) { d.Providers[0].Credential.File = "../../etc/passwd" }},
 		{"an absolute key path", "providers[0].credential.file", func(d *router.Document) { d.Providers[0].Credential.File = "/etc/passwd" }},
@@ -156,6 +158,21 @@ func TestUserinfoInAURLIsRefusedAndNotRepeated(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("Validate(%q) = %v", url, err)
 		}
+	}
+}
+
+func TestPlainHTTPGoesToInsideHostsAndWhereItIsAllowed(t *testing.T) {
+	for _, url := range []string{"http://127.0.0.1:1/v1", "http://[::1]:1", "http://localhost", "http://vllm.models.svc/v1", "http://VLLM.models.svc.cluster.local:8000"} {
+		doc := valid()
+		doc.Providers[0].Endpoints[0].URL = url
+		if err := router.Validate(doc); err != nil {
+			t.Errorf("Validate(%q) = %v", url, err)
+		}
+	}
+	doc := valid()
+	doc.Providers[0].Endpoints[0].URL, doc.Providers[0].Endpoints[0].AllowPlainHTTP = "http://api.example.com/v1", true
+	if err := router.Validate(doc); err != nil {
+		t.Errorf("where it is allowed: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ package router
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"strings"
@@ -92,8 +93,20 @@ func (v *validator) endpoint(at string, e *Endpoint) {
 	default:
 		v.check((u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.RawQuery == "" && u.Fragment == "",
 			at+".url", "is %q; want an http or https URL without query and fragment", e.URL)
+		v.check(u.Scheme != "http" || e.AllowPlainHTTP || InsideHost(u.Hostname()),
+			at+".url", "is %q; plain http is only for loopback and Services of the cluster, unless allowPlainHTTP is set", e.URL)
 	}
 	v.duration(at+".timeout", e.Timeout)
+}
+
+// InsideHost reports whether a URL's host (IPv6 without brackets) is loopback or
+// the name of a Service of the cluster: the hosts that plain http may go to.
+func InsideHost(host string) bool {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.IsLoopback()
+	}
+	name := strings.ToLower(host)
+	return name == "localhost" || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
 }
 
 func (v *validator) profile(at string, p *Profile) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // The rules of a URL, in the words of the CRD.
@@ -160,17 +161,11 @@ func portOK(port string) bool {
 }
 
 // inside reports whether a host is loopback or a Service's name.
-func inside(host string) bool {
-	if addr, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return addr.IsLoopback()
-	}
-	return strings.EqualFold(host, "localhost") || service(host)
-}
+func inside(host string) bool { return router.InsideHost(strings.Trim(host, "[]")) }
 
 // service reports whether a host is the name of a Service of the cluster.
 func service(host string) bool {
-	name := strings.ToLower(host)
-	return strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
+	return inside(host) && strings.Contains(strings.ToLower(host), ".svc")
 }
 
 func (c *checks) url(at *field.Path, e *v1alpha1.Endpoint) {
