@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func NewHandler(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &server{Options: o, gate: newGate(max(o.MaxConcurrent, 1)), keyHash: sha256.Sum256([]byte(o.APIKey)), started: o.Now()}
+	s := &server{Options: o, gate: newGate(max(o.MaxConcurrent, 1), o.MaxBodyBytes), keyHash: sha256.Sum256([]byte(o.APIKey)), started: o.Now()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -157,6 +158,11 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request) (*Request, *An
 	defer s.gate.leave()
 	ctx, cancel := context.WithTimeout(r.Context(), s.Timeout)
 	defer cancel()
+	release, err := s.gate.hold(ctx, r.ContentLength)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer release()
 	body, err := s.readBody(w, r)
 	if err != nil {
 		return nil, nil, err
@@ -201,18 +207,38 @@ func (s *server) recognise(ctx context.Context, images []Image) ([]tesseract.Pag
 	defer s.gate.end()
 	pages := make([]tesseract.Page, len(images))
 	for i, image := range images {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		pixels, err := picture.Decode(image.Data)
+		pixels, err := s.decode(ctx, image)
 		if err != nil {
-			return nil, imageError(image.Param, err)
+			return nil, err
 		}
 		if pages[i], err = s.Recogniser.Recognise(ctx, pixels); err != nil {
 			return nil, err
 		}
 	}
 	return pages, nil
+}
+
+// largePicture is from where on, in pixels, a decoder's garbage is collected at
+// once: it is a multiple of what is kept.
+const largePicture = 4_000_000
+
+// decode decodes one image, while no other is decoded.
+func (s *server) decode(ctx context.Context, image Image) (*picture.Raster, error) {
+	if err := s.gate.beginDecoding(ctx); err != nil {
+		return nil, err
+	}
+	defer s.gate.endDecoding()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if info, err := picture.Probe(image.Data); err == nil && info.Width*info.Height > largePicture {
+		defer debug.FreeOSMemory()
+	}
+	pixels, err := picture.Decode(image.Data)
+	if err != nil {
+		return nil, imageError(image.Param, err)
+	}
+	return pixels, nil
 }
 
 // imageError says why an image was refused.

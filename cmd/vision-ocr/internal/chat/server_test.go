@@ -246,6 +246,56 @@ func TestAFullHouseIsTurnedAwayAndRecovers(t *testing.T) {
 	}
 }
 
+func TestBodiesTogetherAreNoLargerThanTheLargest(t *testing.T) {
+	inside, release := make(chan struct{}, 3), make(chan struct{})
+	o := options(func(ctx context.Context, p *picture.Raster) (tesseract.Page, error) {
+		inside <- struct{}{}
+		select {
+		case <-release:
+			return threeLines(ctx, p)
+		case <-ctx.Done():
+			return tesseract.Page{}, &tesseract.Failure{Doing: "recognising text", Err: ctx.Err()}
+		}
+	})
+	o.MaxConcurrent, o.MaxBodyBytes = 2, int64(len(simple()))
+	h := NewHandler(o)
+	first := make(chan *httptest.ResponseRecorder)
+	go func() { first <- post(h, simple()) }()
+	<-inside
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(simple()))
+	r.Header.Set("Content-Type", "application/json")
+	soon, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	second := httptest.NewRecorder()
+	h.ServeHTTP(second, r.WithContext(soon))
+	if second.Code != 504 || len(inside) != 0 {
+		t.Errorf("there was room for a second body: got %d %s", second.Code, second.Body)
+	}
+	close(release)
+	if w := <-first; w.Code != 200 {
+		t.Errorf("the first: got %d", w.Code)
+	}
+	if w := post(h, simple()); w.Code != 200 {
+		t.Errorf("afterwards: got %d", w.Code)
+	}
+}
+
+func TestOneImageAtATimeIsDecoded(t *testing.T) {
+	g := newGate(4, 1)
+	if err := g.beginDecoding(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := g.beginDecoding(gone); err == nil {
+		t.Error("two are decoded at a time")
+	}
+	g.endDecoding()
+	if err := g.beginDecoding(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTimeIsBounded(t *testing.T) {
 	o := options(func(ctx context.Context, _ *picture.Raster) (tesseract.Page, error) {
 		<-ctx.Done()

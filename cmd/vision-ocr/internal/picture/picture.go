@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"fmt"
 	"image"
+	"image/color"
 	"image/draw"
 	_ "image/gif"  // decodes GIF (first frame)
 	_ "image/jpeg" // decodes JPEG
@@ -23,7 +24,8 @@ import (
 )
 
 // MaxPixels is the largest width*height that Decode accepts: the product's
-// built-in limit on an image.
+// built-in limit on an image. Of pictures with 16 bits for each of several
+// colours it accepts half as many, which take as much memory.
 const MaxPixels = 50_000_000
 
 // MaxSide is the largest width or height that Decode accepts, in pixels.
@@ -54,7 +56,7 @@ type Error struct {
 func (e *Error) Error() string {
 	switch e.Reason {
 	case TooLarge:
-		return fmt.Sprintf("decoding image: %dx%d pixels exceed the limit of %d pixels, or of %d on a side", e.Width, e.Height, MaxPixels, MaxSide)
+		return fmt.Sprintf("decoding image: %dx%d pixels exceed the limit of %d pixels (half as many of 16-bit colours), or of %d on a side", e.Width, e.Height, MaxPixels, MaxSide)
 	case Broken:
 		return fmt.Sprintf("decoding image: the data are damaged or of an unsupported variant: %v", e.Err)
 	default:
@@ -81,7 +83,11 @@ func Probe(data []byte) (Info, error) {
 	if cfg.Width <= 0 || cfg.Height <= 0 {
 		return Info{}, &Error{Reason: Broken, Err: fmt.Errorf("the header says %dx%d pixels", cfg.Width, cfg.Height)}
 	}
-	if cfg.Width > MaxSide || cfg.Height > MaxSide || int64(cfg.Width)*int64(cfg.Height) > MaxPixels {
+	pixels := int64(cfg.Width) * int64(cfg.Height)
+	if cfg.ColorModel == color.RGBA64Model || cfg.ColorModel == color.NRGBA64Model {
+		pixels *= 2
+	}
+	if cfg.Width > MaxSide || cfg.Height > MaxSide || pixels > MaxPixels {
 		return Info{}, &Error{Reason: TooLarge, Width: cfg.Width, Height: cfg.Height}
 	}
 	return Info{Format: format, Width: cfg.Width, Height: cfg.Height}, nil

@@ -46,10 +46,13 @@ func filled(width, height int, c color.Color) *image.NRGBA {
 }
 
 // pngHeader is a PNG that has a header and nothing else.
-func pngHeader(width, height uint32) []byte {
+func pngHeader(width, height uint32) []byte { return pngHeaderOf(8, 2, width, height) }
+
+// pngHeaderOf has a bit depth and a colour type too.
+func pngHeaderOf(depth, colour byte, width, height uint32) []byte {
 	chunk := binary.BigEndian.AppendUint32([]byte("IHDR"), width)
 	chunk = binary.BigEndian.AppendUint32(chunk, height)
-	chunk = append(chunk, 8, 2, 0, 0, 0)
+	chunk = append(chunk, depth, colour, 0, 0, 0)
 	out := append([]byte("\x89PNG\r\n\x1a\n"), 0, 0, 0, 13)
 	out = append(out, chunk...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(chunk))
@@ -138,6 +141,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{"a PNG of 100000x100000 by its header alone", pngHeader(100000, 100000), TooLarge},
 		{"a PNG one row above the limit of pixels", pngHeader(10000, 5001), TooLarge},
 		{"a PNG wider than the engine's coordinates", pngHeader(32768, 1), TooLarge},
+		{"a PNG of 16-bit colours above half the limit", pngHeaderOf(16, 2, 5000, 5001), TooLarge},
+		{"the same with transparency", pngHeaderOf(16, 6, 5000, 5001), TooLarge},
+		{"a PNG of 16-bit colours of half the limit, without pixels", pngHeaderOf(16, 6, 5000, 5000), Broken},
 		{"a PNG of the largest size without pixels", pngHeader(10000, 5000), Broken},
 		{"a PNG that ends early", whole[:len(whole)-30], Broken},
 	} {
