@@ -27,13 +27,14 @@ type credential struct {
 	read bool
 }
 
-// readKey finds what is to be said of a provider's key: one read of the one
+// notAccepted is what is said of the key of a provider that is not accepted.
+var notAccepted = credential{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonNotAccepted, message: "the provider is not accepted"}
+
+// readKey finds what is to be said of an accepted provider's key: one read of the one
 // Secret that it names, and nothing of it is kept.
 func (r *providerReconciler) readKey(ctx context.Context, p *v1alpha1.VisionProvider) (credential, error) {
 	ref := p.Spec.Credentials.SecretRef
 	switch {
-	case ref == nil && p.Spec.Credentials.None == nil:
-		return credential{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonNotAccepted, message: "the provider is not accepted"}, nil
 	case ref == nil:
 		return credential{status: metav1.ConditionTrue, reason: v1alpha1.ReasonNoCredentials, message: "the provider needs no key"}, nil
 	case ref.From != nil && *ref.From == v1alpha1.SecretFromConsumer:

@@ -36,9 +36,12 @@ func (r *providerReconciler) Reconcile(ctx context.Context, req reconcile.Reques
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	verdict := compile.Compile(compile.Input{Namespace: p.Namespace, Providers: []v1alpha1.VisionProvider{p}}).Providers[p.Namespace+"/"+p.Name]
-	key, err := r.readKey(ctx, &p)
-	if err != nil {
-		return reconcile.Result{}, err
+	key := notAccepted // what it names may not even be a Secret's name
+	if verdict.Accepted.OK {
+		var err error
+		if key, err = r.readKey(ctx, &p); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	status := providerStatus(&p, verdict, key, metav1.Now())
 	if !equality.Semantic.DeepEqual(p.Status, status) {

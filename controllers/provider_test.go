@@ -71,6 +71,15 @@ func TestAProviderThatNeedsNoKeyOrReadsItElsewhereIsReady(t *testing.T) {
 	w.providerCondition("shared", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
 }
 
+func TestTheKeyOfAProviderThatIsNotAcceptedIsNotLookedFor(t *testing.T) {
+	w := newWorld(t, Intervals{})
+	p := keyedProvider("broken", "missing")
+	p.Spec.Endpoints[0].CABundle = "no certificate"
+	w.create(p)
+	w.providerCondition("broken", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	w.providerCondition("broken", v1alpha1.ConditionCredentialsResolved, metav1.ConditionUnknown, v1alpha1.ReasonNotAccepted)
+}
+
 func TestATransportThatIsNotSpokenYetIsNotReady(t *testing.T) {
 	w := newWorld(t, Intervals{})
 	p := goodProvider("claude")

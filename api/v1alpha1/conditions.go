@@ -19,7 +19,8 @@ const (
 // Condition types of VisionProvider.
 const (
 	// ConditionCredentialsResolved says whether the Secret's key could be read
-	// and looks like a key. Unknown when the operator has no access to Secrets.
+	// and looks like a key. Unknown when the operator has no access to Secrets, or
+	// the provider is not accepted.
 	ConditionCredentialsResolved = "CredentialsResolved"
 
 	// ConditionReachable says whether the endpoints answer. Only with spec.probe.
