@@ -12,10 +12,15 @@ import (
 // queuePerSlot is how many requests may wait for each that is being recognised.
 const queuePerSlot = 8
 
+// smallBody is what a body may have without waiting for room, in bytes: most
+// screenshots, which a slow sender of a large body so does not keep out.
+const smallBody = 1 << 20
+
 // gate bounds the work and the memory that it takes: slots are recognised at a
 // time, and with those that wait no more than places requests are inside. Their
-// bodies together are no larger than the largest that is accepted, and one image
-// at a time is decoded: it can take hundreds of times what its file has.
+// bodies over smallBody together are no larger than the largest that is accepted,
+// and one image at a time is decoded: it can take hundreds of times what its
+// file has.
 type gate struct {
 	places, slots, decoder chan struct{}
 
@@ -45,7 +50,10 @@ func (g *gate) leave() { <-g.places }
 // hold waits for room for a body of size bytes, -1 when not known, or for the
 // end of ctx.
 func (g *gate) hold(ctx context.Context, size int64) (release func(), err error) {
-	if size < 0 || size > g.maxBodies {
+	switch {
+	case size >= 0 && size <= smallBody:
+		return func() {}, nil
+	case size < 0 || size > g.maxBodies:
 		size = g.maxBodies // what is larger is refused when it is read
 	}
 	if err := g.bodies.Acquire(ctx, size); err != nil {

@@ -246,7 +246,7 @@ func TestAFullHouseIsTurnedAwayAndRecovers(t *testing.T) {
 	}
 }
 
-func TestBodiesTogetherAreNoLargerThanTheLargest(t *testing.T) {
+func TestLargeBodiesTogetherAreNoLargerThanTheLargest(t *testing.T) {
 	inside, release := make(chan struct{}, 3), make(chan struct{})
 	o := options(func(ctx context.Context, p *picture.Raster) (tesseract.Page, error) {
 		inside <- struct{}{}
@@ -257,12 +257,15 @@ func TestBodiesTogetherAreNoLargerThanTheLargest(t *testing.T) {
 			return tesseract.Page{}, &tesseract.Failure{Doing: "recognising text", Err: ctx.Err()}
 		}
 	})
-	o.MaxConcurrent, o.MaxBodyBytes = 2, int64(len(simple()))
+	large := simple() + strings.Repeat(" ", smallBody)
+	o.MaxConcurrent, o.MaxBodyBytes = 3, int64(len(large))
 	h := NewHandler(o)
-	first := make(chan *httptest.ResponseRecorder)
-	go func() { first <- post(h, simple()) }()
+	first, small := make(chan *httptest.ResponseRecorder), make(chan *httptest.ResponseRecorder)
+	go func() { first <- post(h, large) }()
 	<-inside
-	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(simple()))
+	go func() { small <- post(h, simple()) }()
+	<-inside // which waits for nothing
+	r := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(large))
 	r.Header.Set("Content-Type", "application/json")
 	soon, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
@@ -275,7 +278,10 @@ func TestBodiesTogetherAreNoLargerThanTheLargest(t *testing.T) {
 	if w := <-first; w.Code != 200 {
 		t.Errorf("the first: got %d", w.Code)
 	}
-	if w := post(h, simple()); w.Code != 200 {
+	if w := <-small; w.Code != 200 {
+		t.Errorf("the small one: got %d", w.Code)
+	}
+	if w := post(h, large); w.Code != 200 {
 		t.Errorf("afterwards: got %d", w.Code)
 	}
 }
