@@ -355,6 +355,24 @@ func TestImagesThatDoNotFitAtOnceWaitForTheirTurn(t *testing.T) {
 	release()
 }
 
+func TestRequestsOfSmallImagesAreBoundedInNumber(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	req := engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"}
+	rest, err := r.engine.FillButOne(background)
+	must(t, err)
+	r.view(req) // there is room for one
+	release, err := rest()
+	must(t, err)
+	soon, stop := context.WithTimeout(background, 100*time.Millisecond)
+	defer stop()
+	if _, err := r.engine.View(soon, req); fault.As(err).Reason != "Canceled" {
+		t.Errorf("the call that found no room gave %v", err)
+	}
+	release()
+	r.view(req)
+}
+
 func TestLargeRepliesWaitForTheirTurnAndSmallOnesDoNot(t *testing.T) {
 	r := newRig(t)
 	r.use(nil)

@@ -13,6 +13,16 @@ func (e *Engine) Fill(ctx context.Context) (release func(), err error) {
 	return e.hold(ctx, maxHeldBytes)
 }
 
+// FillButOne leaves room for one request of a small image, and returns what
+// takes that too.
+func (e *Engine) FillButOne(ctx context.Context) (rest func() (release func(), err error), err error) {
+	release, err := e.hold(ctx, maxHeldBytes-minHeldBytes)
+	return func() (func(), error) {
+		last, err := e.hold(ctx, 1)
+		return func() { last(); release() }, err
+	}, err
+}
+
 // FillReplies takes every turn of large replies, and returns what gives them back.
 func (e *Engine) FillReplies(ctx context.Context) (release func(), err error) {
 	if err := e.large.Acquire(ctx, maxLargeReplies); err != nil {

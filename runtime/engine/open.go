@@ -27,6 +27,11 @@ type picture struct {
 // that come on top wait. It is what keeps a sidecar small under load.
 const maxHeldBytes = 64 << 20
 
+// minHeldBytes is what any request counts as: its buffers, its connection and
+// its answer take memory however small the image is. It lets 256 requests look
+// at the same time.
+const minHeldBytes = 256 << 10
+
 // at adds the caller's path to a fault, bounded by the system's PATH_MAX.
 func at(f *fault.Fault, path string) *fault.Fault { return f.With("path", path[:min(len(path), 4096)]) }
 
@@ -66,7 +71,7 @@ func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (
 
 // hold waits until an image of size bytes fits into what may be held at once.
 func (e *Engine) hold(ctx context.Context, size int64) (release func(), err error) {
-	size = min(size, maxHeldBytes) // a policy may allow a larger one: it goes alone
+	size = min(max(size, minHeldBytes), maxHeldBytes) // a policy may allow a larger one: it goes alone
 	if err := e.held.Acquire(ctx, size); err != nil {
 		return nil, err
 	}
