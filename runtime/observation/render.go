@@ -148,11 +148,16 @@ func quote(value any) string {
 // indent keeps the lines of a text apart from the labels.
 func indent(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 
-// printable replaces control characters, which move terminals, by the
-// replacement character; line feeds and tabs stay.
+// printable replaces what makes a reader see another text than the model by the
+// replacement character: control characters, which move terminals, marks that
+// turn the direction of writing, and the separators that some take for line
+// feeds. Line feeds and tabs stay.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
 			return unicode.ReplacementChar
 		}
 		return r
