@@ -150,24 +150,22 @@ func (o *objects) read(name string, r io.Reader) error {
 // errTwoDocuments is content that a YAML parser would leave unread.
 var errTwoDocuments = errors.New("it holds more than one document: separate them with a line of ---")
 
-// alone fails where something follows a document that no --- begins: JSON objects
-// one after the other, a document after a line of ..., or one in UTF-16.
-func alone(document []byte) error {
+// followed reports whether something comes after a document that no --- begins:
+// JSON objects one after the other, a document after a line of ..., or one in
+// UTF-16. What is wrong with the first document is told by whoever reads it.
+func followed(document []byte) bool {
 	decoder := goyaml.NewDecoder(bytes.NewReader(document))
 	var first, second goyaml.MapSlice
 	if decoder.Decode(&first) != nil {
-		return nil // what is wrong with the first is told by whoever reads it
+		return false
 	}
-	if errors.Is(decoder.Decode(&second), io.EOF) {
-		return nil
-	}
-	return errTwoDocuments
+	return !errors.Is(decoder.Decode(&second), io.EOF)
 }
 
 // add takes one YAML or JSON document.
 func (o *objects) add(where string, document []byte) error {
-	if err := alone(document); err != nil {
-		return err
+	if followed(document) {
+		return errTwoDocuments
 	}
 	data, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
