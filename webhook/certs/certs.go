@@ -98,7 +98,7 @@ type Certificates struct {
 
 	mu   sync.RWMutex
 	leaf *tls.Certificate
-	err  error // of the last Sync; errNotSynced before the first
+	err  error // why no Sync has succeeded yet; errNotSynced before the first
 }
 
 var errNotSynced = errors.New("preparing the webhook's certificate: not done yet")
@@ -136,9 +136,10 @@ func (c *Certificates) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certific
 	return c.leaf, nil
 }
 
-// Ready is a readiness check: it passes while there is a certificate to serve
-// and, unless it is the administrator's own, the last look found our CA in
-// every caBundle.
+// Ready is a readiness check: it passes once the certificate and our CA in every
+// caBundle were in place together, and as long as the certificate is good. What
+// fails later is logged and tried again: a configuration that somebody deleted
+// must not take the replicas away from those that the other still calls.
 func (c *Certificates) Ready(*http.Request) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -155,7 +156,7 @@ func (c *Certificates) Ready(*http.Request) error {
 func (c *Certificates) NeedLeaderElection() bool { return false }
 
 // Start keeps the certificate and the caBundles good until ctx ends. What
-// fails is logged, shown by Ready and tried again.
+// fails is logged and tried again; Ready shows it until all was well once.
 func (c *Certificates) Start(ctx context.Context) error {
 	if c.watcher != nil {
 		return c.watcher.Start(ctx)
@@ -194,7 +195,9 @@ func (c *Certificates) Sync(ctx context.Context) error {
 	err := c.sync(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = err
+	if c.err != nil {
+		c.err = err
+	}
 	return err
 }
 

@@ -282,6 +282,21 @@ func TestAMissingConfigurationIsNotReadyButTheOtherIsServed(t *testing.T) {
 	}
 }
 
+func TestAReplicaThatWasReadyStaysSoWhenAConfigurationIsDeleted(t *testing.T) {
+	now, c := newClock(), installed().Build()
+	r := replica(t, c, now)
+	mustSync(t, r)
+	if err := c.Delete(t.Context(), &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: DefaultConfiguration}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Sync(t.Context()); err == nil {
+		t.Error("the missing configuration is not told")
+	}
+	if err := r.Ready(nil); err != nil {
+		t.Errorf("the other configuration's pods would find nobody: %v", err)
+	}
+}
+
 func TestSecretsThatAreAlreadyThere(t *testing.T) {
 	ours := map[string]string{v1alpha1.ManagedByLabel: v1alpha1.ManagedBy}
 	for name, c := range map[string]struct {
