@@ -49,19 +49,16 @@ lint: ## Run golangci-lint (.golangci.yml)
 ##@ Check
 
 .PHONY: test
-test: controlplane ## Run the tests on a real API server (PKG=./runtime/... RUN=TestName to narrow)
-	@hack/deps
+test: ready ## Run the tests on a real API server (PKG=./runtime/... RUN=TestName to narrow)
 	go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) | go run ./hack/testsummary
 
 .PHONY: bench
-bench: controlplane ## Run the benchmarks (BENCH=Probe to narrow)
-	@hack/deps
+bench: ready ## Run the benchmarks (BENCH=Probe to narrow)
 	packages=$$(git grep --untracked -lE '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,'); \
 	  go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) $$packages
 
 .PHONY: fuzz
-fuzz: controlplane ## Run every fuzz target for FUZZTIME=20s
-	@hack/deps
+fuzz: ready ## Run every fuzz target for FUZZTIME=20s
 	hack/fuzz $(FUZZTIME)
 
 .PHONY: verify
@@ -79,6 +76,13 @@ controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache,
 	@hack/controlplane/assets
 
 .PHONY: demo
-demo: controlplane ## Show the whole path on a real API server (KEEP=1 leaves it running)
+demo: ready ## Show the whole path on a real API server (KEEP=1 leaves it running)
+	@echo "building the demo" >&2
+	@CGO_ENABLED=0 go build -o bin/demo ./hack/demo
+	@exec bin/demo $(if $(KEEP),-keep)
+
+# What tests and the demo run: Debian's packages first, since they may need the user, then the control plane.
+.PHONY: ready
+ready:
 	@hack/deps
-	@CGO_ENABLED=0 go run ./hack/demo $(if $(KEEP),-keep)
+	@hack/controlplane/assets >/dev/null

@@ -45,15 +45,20 @@ const (
 	runtimeHealthURL  = "http://127.0.0.1:8971"
 )
 
-// prepare refuses to start where a port is taken, and builds the programs.
-func (d *demo) prepare(ctx context.Context) error {
+// portsAreFree refuses to start where a port that the demo needs is taken.
+func portsAreFree() error {
 	for _, address := range []string{providerAddress, webhookAddress, healthAddress, "127.0.0.1:8970", "127.0.0.1:8971"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
-			return fmt.Errorf("the demo needs %s, which is taken: %w", address, err)
+			return fmt.Errorf("checking that ports are free: the demo needs %s (is another demo running?): %w", address, err)
 		}
 		l.Close()
 	}
+	return nil
+}
+
+// build builds the three programs that run.
+func (d *demo) build(ctx context.Context) error {
 	if _, err := exec.LookPath("tesseract"); err != nil {
 		return fmt.Errorf("the embedded provider needs tesseract: run `apt-get install -y tesseract-ocr`: %w", err)
 	}

@@ -7,12 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -61,35 +63,51 @@ func (d *demo) publishedRouter(ctx context.Context) (string, error) {
 	return cm.Data[router.Key], nil
 }
 
-// lowerLimit edits the policy under the running runtime and asks again for the
-// screenshot, which is now too large.
+// lowerLimit edits the policy under the running runtime, asks again for the
+// screenshot, which is now too large, and puts the old limit back.
 func (d *demo) lowerLimit(ctx context.Context) error {
-	size := d.seen.VisualReference.ByteCount
-	limit := size - 1
-	patch := fmt.Sprintf(`{"spec":{"limits":{"image":{"maxBytes":%d}}}}`, limit)
-	started := time.Now()
-	if _, err := d.cluster.Kubectl(ctx, "", "-n", namespace, "patch", "visionpolicy", "default", "--type=merge", "-p", patch); err != nil {
-		return err
-	}
-	d.say("kubectl patch visionpolicy default -p '%s'", patch)
-	var answer viewAnswer
-	err := await(ctx, 20*time.Second, func(ctx context.Context) (err error) {
-		answer, err = d.view(ctx, "screenshot.png", prompt)
-		if err == nil && answer.Error == nil {
-			return fmt.Errorf("the runtime still answers as before")
-		}
-		return err
-	})
+	const path = "jsonpath={.spec.limits.image.maxBytes}"
+	before, err := d.cluster.Kubectl(ctx, "", "-n", namespace, "get", "visionpolicy", "default", "-o", path)
 	if err != nil {
 		return err
 	}
-	if answer.Error.Kind != "budget_exceeded" {
-		return fmt.Errorf("the runtime refused with %q; want budget_exceeded: %s", answer.Error.Kind, answer.Error.Message)
+	started := time.Now()
+	if err := d.setLimit(ctx, strconv.FormatInt(d.seen.VisualReference.ByteCount-1, 10)); err != nil {
+		return err
+	}
+	answer, err := d.awaitAnswer(ctx, func(a *viewAnswer) bool { return a.Error != nil })
+	if err != nil {
+		return err
+	}
+	if answer.Error.Kind != fault.BudgetExceeded {
+		return fmt.Errorf("the runtime refused with %q; want %s: %s", answer.Error.Kind, fault.BudgetExceeded, answer.Error.Message)
 	}
 	text, err := json.MarshalIndent(answer.Error, "", "  ")
 	if err != nil {
 		return err
 	}
-	d.show(fmt.Sprintf("HTTP %d, %s after the edit", answer.status, time.Since(started).Round(10*time.Millisecond)), string(text))
-	return nil
+	d.show(fmt.Sprintf("HTTP %d, %s after the edit", answer.status, time.Since(started).Round(time.Millisecond)), string(text))
+	if err := d.setLimit(ctx, before); err != nil {
+		return err
+	}
+	_, err = d.awaitAnswer(ctx, func(a *viewAnswer) bool { return a.Error == nil })
+	return err
+}
+
+func (d *demo) setLimit(ctx context.Context, limit string) error {
+	patch := `{"spec":{"limits":{"image":{"maxBytes":` + limit + `}}}}`
+	d.say("kubectl -n %s patch visionpolicy default --type=merge -p '%s'", namespace, patch)
+	_, err := d.cluster.Kubectl(ctx, "", "-n", namespace, "patch", "visionpolicy", "default", "--type=merge", "-p", patch)
+	return err
+}
+
+// awaitAnswer asks for the screenshot until the answer is as wanted.
+func (d *demo) awaitAnswer(ctx context.Context, wanted func(*viewAnswer) bool) (answer viewAnswer, err error) {
+	err = await(ctx, 20*time.Second, func(ctx context.Context) (err error) {
+		if answer, err = d.view(ctx, "screenshot.png", prompt); err == nil && !wanted(&answer) {
+			return fmt.Errorf("the runtime still answers as before the edit")
+		}
+		return err
+	})
+	return answer, err
 }

@@ -36,9 +36,14 @@ func main() {
 	dir := flag.String("dir", ".demo", "where logs, volumes and state are written; emptied first")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // of controller-runtime; every program logs to a file of its own
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := run(ctx, os.Stdout, *dir, *keep)
+	interrupted := ctx.Err() != nil
 	stop()
+	if interrupted && err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo: interrupted; everything was stopped")
+		os.Exit(130)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "\ndemo: %v\n", err)
 		os.Exit(1)
@@ -69,9 +74,9 @@ type step struct {
 
 func (d *demo) steps() []step {
 	return []step{
-		{"Check that the ports are free and build the programs", d.prepare},
+		{"Build the programs", d.build},
 		{"Start a Kubernetes API server and etcd", d.startControlPlane},
-		{"Install the CRDs, the roles and the webhooks: kubectl apply -k config/local", d.install},
+		{"Install the CRDs, the roles and the webhooks: kubectl apply --server-side -k config/local", d.install},
 		{"Start the operator with its own service account's rights", d.startOperator},
 		{"Start the embedded provider: Tesseract behind the OpenAI dialect", d.startProvider},
 		{"Apply the samples: a provider, a policy and an agent pod: kubectl apply -k config/samples", d.applySamples},
@@ -83,13 +88,16 @@ func (d *demo) steps() []step {
 		{"Ask the same again", d.lookAgain},
 		{"ViewImage of a picture of a sentence made up just now", d.lookAtSentence},
 		{"ViewImage over MCP", d.lookOverMCP},
-		{"Lower the policy's image limit and watch the running runtime obey", d.lowerLimit},
+		{"Lower the policy's image limit, watch the running runtime obey, and put it back", d.lowerLimit},
 	}
 }
 
 func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
+		return err
+	}
+	if err := portsAreFree(); err != nil { // first of all: the directory may be another demo's, which runs
 		return err
 	}
 	if err := emptyDirectory(dir); err != nil {
@@ -107,7 +115,7 @@ func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error
 		err := s.do(ctx)
 		end(err)
 		if err != nil {
-			return fmt.Errorf("step %d (%s): %w\nlogs: %s", i+1, s.title, err, d.processes.logs)
+			return fmt.Errorf("step %d (%s): %w%s", i+1, s.title, err, d.logHint())
 		}
 	}
 	fmt.Fprintf(d.out, "\n%s\n", d.paint(green, "Everything that was promised was seen."))
@@ -115,6 +123,14 @@ func run(ctx context.Context, stdout *os.File, dir string, keep bool) (err error
 		d.keep(ctx)
 	}
 	return nil
+}
+
+// logHint says where the logs are, once there are any.
+func (d *demo) logHint() string {
+	if len(d.processes.running) == 0 {
+		return ""
+	}
+	return "\nlogs: " + d.processes.logs
 }
 
 // marker is the file that tells the demo's own directory from any other.
@@ -144,7 +160,7 @@ func (d *demo) keep(ctx context.Context) {
 	fmt.Fprintf(d.out, `
 Everything is running. In another terminal:
 
-  export KUBECONFIG=%s
+  export KUBECONFIG=%s PATH=%s:$PATH
   kubectl -n %s get vision,configmaps,pods
   curl -s %s/v1/view-image -H 'Content-Type: application/json' \
     -d '{"path": "screenshot.png", "prompt": "What failed?"}'
@@ -153,7 +169,7 @@ Everything is running. In another terminal:
   logs:                  %s
 
 Press Ctrl-C to stop.
-`, d.cluster.Kubeconfig(), namespace, runtimeURL, mcpURL, d.processes.logs)
+`, d.cluster.Kubeconfig(), d.cluster.Assets(), namespace, runtimeURL, mcpURL, d.processes.logs)
 	<-ctx.Done()
 }
 

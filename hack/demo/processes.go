@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -69,7 +70,7 @@ func (proc *process) waitFor(ctx context.Context, limit time.Duration, what stri
 	return await(ctx, limit, func(ctx context.Context) error {
 		select {
 		case <-proc.done:
-			return permanent{fmt.Errorf("%s ended before %s (%s); its log: %s", proc.name, what, proc.cmd.ProcessState, proc.log)}
+			return permanent{fmt.Errorf("waiting for %s: %s ended (%s): %s; its log: %s", what, proc.name, proc.cmd.ProcessState, proc.lastLine(), proc.log)}
 		default:
 		}
 		if err := ready(ctx); err != nil {
@@ -77,6 +78,16 @@ func (proc *process) waitFor(ctx context.Context, limit time.Duration, what stri
 		}
 		return nil
 	})
+}
+
+// lastLine is the last line of the program's log.
+func (proc *process) lastLine() string {
+	data, err := os.ReadFile(proc.log)
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(data))
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // permanent marks an error that waiting cannot cure.

@@ -60,6 +60,7 @@ type Cluster struct {
 	Config *rest.Config
 
 	environment *envtest.Environment
+	assets      string // the folder of the binaries
 	folder      string // temporary: the administrator's kubeconfig
 }
 
@@ -98,7 +99,7 @@ func Start(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the control plane of %s: %w", assets, err), environment.Stop())
 	}
-	cluster := &Cluster{Config: config, environment: environment}
+	cluster := &Cluster{Config: config, environment: environment, assets: assets}
 	if err := cluster.writeKubeconfig(); err != nil {
 		return nil, errors.Join(err, cluster.Stop())
 	}
@@ -155,6 +156,9 @@ func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	}
 	return user.Config(), nil
 }
+
+// Assets is the folder that holds kube-apiserver, etcd and kubectl.
+func (c *Cluster) Assets() string { return c.assets }
 
 // Kubeconfig is the path of a file that lets kubectl be the administrator until [Cluster.Stop].
 func (c *Cluster) Kubeconfig() string {
