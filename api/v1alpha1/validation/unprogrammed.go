@@ -15,7 +15,7 @@ import (
 // fields. A value that asks for what this build does anyway is not among them.
 func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	u, spec := &unprogrammed{}, &p.Spec
-	u.add(!router.Speaks(string(spec.Transport)), "spec.transport")
+	u.add(!router.Speaks(string(spec.Transport)), transportField)
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Family != "", at+".family")
@@ -30,6 +30,9 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	}
 	return u.paths
 }
+
+// transportField is the path of a provider's transport.
+const transportField = "spec.transport"
 
 // UnprogrammedPolicy does the same for a VisionPolicy.
 func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {

@@ -203,7 +203,7 @@ func TestProviderWarnings(t *testing.T) {
 		{"no model that sees", func(p *v1alpha1.VisionProvider) { p.Spec.Models[0].ImageInput = ptr(false) },
 			[]string{"spec.models: no model takes images"}},
 		{"a transport that the runtime does not speak yet", func(p *v1alpha1.VisionProvider) { p.Spec.Transport = v1alpha1.TransportAnthropicMessages },
-			[]string{"spec.transport: is accepted, but this version"}},
+			[]string{"spec.transport AnthropicMessages: the runtime of this version does not speak it yet; the provider is accepted, is not Ready, and no call goes to it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := goodProvider()
@@ -224,7 +224,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"globs that can match no route", v1alpha1.VisionPolicySpec{AllowedModels: []string{"ocr/tesseract", "ocr/*", "gpt-5.2"}},
 			[]string{"spec.allowedModels[0]: matches no route", "spec.allowedModels[1]: matches no route", "spec.allowedModels[2]: matches no route"}},
 		{"a baseline's globs", v1alpha1.VisionPolicySpec{NamespaceSelector: &metav1.LabelSelector{}, AllowedModels: []string{"models/ocr@*/*", "*/ocr@local/x", "ocr@local/x", "models/ocr/x"}},
-			[]string{"spec.namespaceSelector: is accepted, but", "spec.allowedModels[2]: matches no route", "spec.allowedModels[3]: matches no route"}},
+			[]string{"spec.namespaceSelector is accepted, but this version of Vision Operator does not act on it yet", "spec.allowedModels[2]: matches no route", "spec.allowedModels[3]: matches no route"}},
 		{"one workspace within another", v1alpha1.VisionPolicySpec{Runtime: &v1alpha1.Runtime{Workspaces: []string{"/a/b", "/a", "/ab"}}},
 			[]string{"spec.runtime.workspaces[0]: /a/b already lies in /a"}},
 		{"the image limit above the request's", v1alpha1.VisionPolicySpec{Limits: &v1alpha1.Limits{

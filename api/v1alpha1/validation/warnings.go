@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // maxWarnings bounds an answer: the API server cuts what exceeds a few KiB.
@@ -21,7 +22,10 @@ const maxWarnings = 16
 // without effect, one sentence each, beginning with the field. No value of a
 // header and no URL is repeated.
 func ProviderWarnings(p *v1alpha1.VisionProvider) []string {
-	w := notYet(UnprogrammedProvider(p))
+	w := notYet(slices.DeleteFunc(UnprogrammedProvider(p), func(path string) bool { return path == transportField }))
+	if t := string(p.Spec.Transport); !router.Speaks(t) {
+		w = append(w, transportField+" "+t+": the runtime of this version does not speak it yet; the provider is accepted, is not Ready, and no call goes to it")
+	}
 	for i := range p.Spec.Endpoints {
 		w = append(w, endpointWarnings(fmt.Sprintf("spec.endpoints[%d]", i), &p.Spec.Endpoints[i], p.Spec.Credentials.SecretRef != nil)...)
 	}
@@ -129,7 +133,7 @@ func runtimeWarnings(r *v1alpha1.Runtime) []string {
 func notYet(paths []string) []string {
 	var w []string
 	for _, path := range paths {
-		w = append(w, path+": is accepted, but this version of Vision Operator does not act on it yet")
+		w = append(w, path+" is accepted, but this version of Vision Operator does not act on it yet")
 	}
 	return w
 }
