@@ -109,9 +109,9 @@ func TestKubectlShowsConditionsByColumnAndFindsBothKindsByCategory(t *testing.T)
 	provider.Status.Conditions = []metav1.Condition{condition("Accepted", "True"), condition("CredentialsResolved", "Unknown"), condition("Ready", "False")}
 	policy.Status = v1alpha1.VisionPolicyStatus{
 		Conditions:   []metav1.Condition{condition("Accepted", "True"), condition("Programmed", "Unknown"), condition("Ready", "False")},
-		DefaultRoute: "ocr@local/tesseract", Pods: &v1alpha1.PodCounts{Matched: 7, Outdated: 3},
-		Candidates: []v1alpha1.RouteCandidate{{Route: "ocr@local/tesseract", Usable: true, Reason: "ImageInputDeclared"}},
-		Router:     &v1alpha1.RouterStatus{ConfigMap: "vision-router", Digest: strings.Repeat("0", 64)},
+		DefaultRoute: "ocr@local/tesseract",
+		Candidates:   []v1alpha1.RouteCandidate{{Route: "ocr@local/tesseract", Usable: true, Reason: "ImageInputDeclared"}},
+		Router:       &v1alpha1.RouterStatus{ConfigMap: "vision-router", Digest: strings.Repeat("0", 64)},
 	}
 	if err := errors.Join(api.Status().Update(t.Context(), provider), api.Status().Update(t.Context(), policy)); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestKubectlShowsConditionsByColumnAndFindsBothKindsByCategory(t *testing.T)
 		"get vprov":          {"NAME TRANSPORT ACCEPTED CREDENTIALS READY AGE", "ocr OpenAIChatCompletions True Unknown False"},
 		"get vprov -o wide":  {"NAME TRANSPORT ACCEPTED CREDENTIALS READY REASON AGE", "False Tested"},
 		"get vpol":           {"NAME DEFAULT ROUTE ACCEPTED PROGRAMMED READY AGE", "agents ocr@local/tesseract True Unknown False"},
-		"get vpol -o wide":   {"REASON PODS OUTDATED AGE", "Tested 7 3"},
+		"get vpol -o wide":   {"READY REASON AGE", "False Tested"},
 		"get vision -o name": {"visionpolicy.visionoperator.dev/agents", "visionprovider.visionoperator.dev/ocr"},
 	} {
 		out, err := cluster.Kubectl(t.Context(), "", append(strings.Fields(args), "-n", ns)...)

@@ -21,8 +21,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`,description="Whether the published router carries this generation."
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every other condition is True."
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready, or is not."
-// +kubebuilder:printcolumn:name="Pods",type=integer,priority=1,JSONPath=`.status.pods.matched`,description="Pods that the policy serves."
-// +kubebuilder:printcolumn:name="Outdated",type=integer,priority=1,JSONPath=`.status.pods.outdated`,description="Pods that need a restart to obey the whole policy."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type VisionPolicy struct {
 	metav1.TypeMeta `json:",inline"`
@@ -296,7 +294,7 @@ type VisionPolicyStatus struct {
 	// +optional
 	Router *RouterStatus `json:"router,omitempty"`
 
-	// Pods counts the pods that the policy serves. Written at most every 10 s.
+	// Pods counts the pods that the policy serves. Not written by this version yet.
 	//
 	// +optional
 	Pods *PodCounts `json:"pods,omitempty"`
