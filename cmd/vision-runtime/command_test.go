@@ -238,13 +238,31 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 }
 
 func TestHelpAndVersionArePrinted(t *testing.T) {
-	for name, want := range map[string]string{"help": "vision-runtime serve", "serve --help": "--health-listen", "mcp -h": "--workspace", "version": "vision-runtime "} {
+	for name, want := range map[string]string{"help": "vision-runtime serve", "serve --help": "--health-listen", "mcp -h": "--workspace", "version": "vision-runtime ", "--version": "vision-runtime "} {
 		var stdout strings.Builder
 		if err := run(context.Background(), strings.Fields(name), nil, &stdout, io.Discard); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("%s prints %q", name, &stdout)
+		}
+	}
+}
+
+func TestTheHelpNamesEachValueInAWord(t *testing.T) {
+	var stdout strings.Builder
+	if err := run(t.Context(), []string{"serve", "--help"}, nil, &stdout, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	help := strings.Join(strings.Fields(stdout.String()), " ")
+	for _, want := range []string{
+		"--router DIR DIR that holds router.json, as its ConfigMap is mounted, or the file itself",
+		"--profile ID ID of the profile", "policy/NAME or baseline/NAME",
+		"--secrets DIR DIR of the providers' keys, each at DIR/<namespace>/<provider>",
+		"--cache DIR ", "--workspace DIR ", "--log-level LEVEL ", "--listen ADDRESS ", "--health-listen ADDRESS ",
+	} {
+		if !strings.Contains(help, want) {
+			t.Errorf("the help lacks %q:\n%s", want, &stdout)
 		}
 	}
 }

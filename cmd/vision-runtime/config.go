@@ -17,7 +17,7 @@ import (
 
 // config is what both ways to run the tool need.
 type config struct {
-	router     string   // directory that holds router.json
+	router     string   // directory that holds router.json, or the file
 	profile    string   // "policy/<name>" or "baseline/<name>"
 	secrets    string   // directory of keys at <namespace>/<provider>; empty when there are none
 	cache      string   // directory for what may outlive the process; empty when there is none
@@ -44,8 +44,8 @@ var profileID = regexp.MustCompile(`^(policy|baseline)/[a-z0-9]([-a-z0-9.]*[a-z0
 func parseServe(args []string, stdout io.Writer) (serveConfig, error) {
 	var cfg serveConfig
 	flags := newFlags("serve", &cfg.config)
-	flags.StringVar(&cfg.listen, "listen", "127.0.0.1:8970", "address for agents, `HOST:PORT`; port 0 lets the system choose")
-	flags.StringVar(&cfg.healthListen, "health-listen", ":8971", "address for probes and metrics, `HOST:PORT`; port 0 lets the system choose")
+	flags.StringVar(&cfg.listen, "listen", "127.0.0.1:8970", "`ADDRESS` for agents, HOST:PORT; port 0 lets the system choose")
+	flags.StringVar(&cfg.healthListen, "health-listen", ":8971", "`ADDRESS` for probes and metrics, HOST:PORT; port 0 lets the system choose")
 	if err := parse(flags, args, &cfg.config, stdout); err != nil {
 		return serveConfig{}, err
 	}
@@ -67,11 +67,11 @@ func newFlags(command string, cfg *config) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("vision-runtime "+command, pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.Usage = func() {} // parse prints the help
-	flags.StringVar(&cfg.router, "router", "", "directory that holds router.json, as its ConfigMap is mounted (required)")
-	flags.StringVar(&cfg.profile, "profile", "", "profile that governs every request, `policy/NAME or baseline/NAME` (required)")
-	flags.StringVar(&cfg.secrets, "secrets", "", "directory that holds the providers' keys at `<namespace>/<provider>`")
-	flags.StringVar(&cfg.cache, "cache", "", "writable directory for what may outlive a restart; this build keeps its cache in memory")
-	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "directory whose images may be looked at; repeat it for more")
+	flags.StringVar(&cfg.router, "router", "", "`DIR` that holds router.json, as its ConfigMap is mounted, or the file itself (required)")
+	flags.StringVar(&cfg.profile, "profile", "", "`ID` of the profile that governs every request: policy/NAME or baseline/NAME (required)")
+	flags.StringVar(&cfg.secrets, "secrets", "", "`DIR` of the providers' keys, each at DIR/<namespace>/<provider>")
+	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what may outlive a restart; this build keeps its cache in memory")
+	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "`DIR` whose images may be looked at; repeat it for more")
 	flags.Var((*levelValue)(&cfg.logLevel), "log-level", "least level that is logged: debug, info, warn or error")
 	return flags
 }
@@ -90,7 +90,7 @@ func parse(flags *pflag.FlagSet, args []string, cfg *config, stdout io.Writer) e
 		return &usageError{problem: fmt.Sprintf("there is an argument %q that belongs to no flag", flags.Arg(0))}
 	}
 	if cfg.router == "" {
-		return &usageError{problem: "--router is missing; name the directory that holds router.json"}
+		return &usageError{problem: "--router is missing; name the directory that holds router.json, or the file"}
 	}
 	if cfg.profile == "" {
 		return &usageError{problem: "--profile is missing; name the profile, such as policy/default"}

@@ -23,7 +23,7 @@ const usage = `vision-runtime looks at images for an agent, under a platform tea
 Usage:
   vision-runtime serve [flags]    serve the ViewImage tool over HTTP and MCP
   vision-runtime mcp [flags]      serve the ViewImage tool over MCP on standard input and output
-  vision-runtime version          print the version
+  vision-runtime version          print the version, as --version does
 
 Run "vision-runtime COMMAND --help" for the flags of a command.
 `
@@ -72,9 +72,9 @@ func run(ctx context.Context, args []string, stdin io.ReadCloser, stdout io.Writ
 			return unlessHelp(err)
 		}
 		return mcpCommand(ctx, cfg, stdin, stdout, stderr)
-	case "version":
+	case "version", "--version":
 		if len(rest) > 0 {
-			return &usageError{problem: fmt.Sprintf("version takes no argument; got %q", rest[0])}
+			return &usageError{problem: fmt.Sprintf("%s takes no argument; got %q", name, rest[0])}
 		}
 		_, err := fmt.Fprintf(stdout, "vision-runtime %s\n", buildVersion())
 		return err
