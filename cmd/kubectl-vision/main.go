@@ -20,7 +20,7 @@ const usage = `kubectl-vision looks at what Vision Operator makes of VisionProvi
 
 Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]   compile files into a router document, without a cluster
-  kubectl vision version                                  print the version
+  kubectl vision version                                  print the version, as --version does
 
 Run "kubectl vision COMMAND --help" for the flags of a command.
 `
@@ -56,6 +56,9 @@ func (e *usageError) Error() string { return "reading command line: " + e.proble
 // run executes one command.
 func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
+		if _, err := io.WriteString(stderr, usage); err != nil {
+			return fmt.Errorf("printing: %w", err)
+		}
 		return &usageError{problem: "no command was given; the commands are render and version"}
 	}
 	name, rest := args[0], args[1:]
@@ -69,9 +72,9 @@ func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Wr
 			return err
 		}
 		return render(options, stdin, stdout, stderr)
-	case "version":
+	case "version", "--version":
 		if len(rest) > 0 {
-			return &usageError{problem: fmt.Sprintf("version takes no argument; got %q", rest[0])}
+			return &usageError{problem: fmt.Sprintf("%s takes no argument; got %q", name, rest[0])}
 		}
 		_, err := fmt.Fprintf(stdout, "kubectl-vision %s\n", buildVersion())
 		return err

@@ -88,6 +88,7 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		"no command":              {nil, "render and version"},
 		"an unknown command":      {[]string{"draw"}, `"draw"`},
 		"version with a word":     {[]string{"version", "x"}, `"x"`},
+		"a version flag and more": {[]string{"--version", "x"}, `--version takes no argument; got "x"`},
 		"render without a file":   {[]string{"render", "-n", "team"}, "--filename"},
 		"render without where":    {[]string{"render", "-f", "x"}, "--namespace"},
 		"render with a word":      {[]string{"render", "-f", "x", "-n", "team", "y"}, `"y"`},
@@ -104,7 +105,7 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 }
 
 func TestHelpAndVersionGoToStdout(t *testing.T) {
-	for args, want := range map[string]string{"help": "kubectl vision render", "render --help": "--operator-namespace", "version": "kubectl-vision "} {
+	for args, want := range map[string]string{"help": "kubectl vision render", "render --help": "--operator-namespace", "version": "kubectl-vision ", "--version": "kubectl-vision "} {
 		var out bytes.Buffer
 		if err := run(t.Context(), strings.Fields(args), nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: got %q (%v), want %q in it", args, out.String(), err, want)

@@ -40,6 +40,8 @@ type objects struct {
 	defaultNamespace string
 	// seen says where each object was read, by kind, namespace and name.
 	seen map[string]string
+	// inNamespace are the namespaces of the policies and providers.
+	inNamespace map[string]bool
 	// refused are the objects that the API server would refuse to create.
 	refused []refusal
 	schemas map[string]*kindSchema
@@ -68,7 +70,7 @@ func (e *objectError) Unwrap() error { return e.err }
 
 // readObjects reads files, directories and, for "-", stdin.
 func readObjects(paths []string, namespace string, stdin io.Reader, schemas map[string]*kindSchema) (*objects, error) {
-	o := &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}, schemas: schemas}
+	o := &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}, inNamespace: map[string]bool{}, schemas: schemas}
 	for _, path := range paths {
 		if path == "-" {
 			if err := o.read("standard input", stdin); err != nil {
@@ -285,6 +287,7 @@ func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte
 		return false, fmt.Errorf("%s is there twice: first in %s", key, first)
 	}
 	o.seen[key] = where
+	o.inNamespace[meta.Namespace] = true
 	problems, err := o.schemas[kind].check(data)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", key, err)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -19,7 +18,7 @@ import (
 const renderHelp = `Compile VisionProviders and VisionPolicies of files into the router document of
 one namespace, exactly as the operator would publish it, without a cluster.
 
-  kubectl vision render -f config/ -n team > router.json
+  kubectl vision render -f config/samples -n vision-demo > router.json
   kubectl vision render -f policy.yaml -f provider.yaml -n team --verdicts
 
 A file holds YAML or JSON, several documents or Lists among them; of a directory
@@ -30,9 +29,12 @@ CRDs' schemas and CEL rules is left out, and so is what the operator would not
 accept; webhooks and policies of a cluster are not known here.
 
 The document goes to standard output, warnings and references that do not
-resolve to standard error. The exit code is 0 when every object took part; 1 when
-one of the namespace was left out (the document is printed all the same) or a file could not be
-read; 2 when the command line cannot work.
+resolve to standard error. The exit code is
+  0  when every object of the namespace took part
+  1  when one was left out, or, with --strict, a reference does not resolve or a
+     policy has no usable route (the document is printed all the same); when the
+     files hold objects of other namespaces only; when a file could not be read
+  2  when the command line cannot work
 
 Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]
@@ -46,16 +48,18 @@ type renderOptions struct {
 	namespace         string
 	operatorNamespace string
 	verdicts          bool
+	strict            bool
 }
 
 func parseRender(args []string, stdout io.Writer) (renderOptions, error) {
 	var o renderOptions
 	flags := pflag.NewFlagSet("render", pflag.ContinueOnError)
 	flags.SortFlags = false
-	flags.StringArrayVarP(&o.files, "filename", "f", nil, "file, directory, or - for standard input (repeatable)")
-	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace to compile for")
-	flags.StringVar(&o.operatorNamespace, "operator-namespace", "vision-system", "namespace of the operator, where baselines may live")
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "`FILE`, directory, or - for standard input (repeatable)")
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "`NAMESPACE` to compile for")
+	flags.StringVar(&o.operatorNamespace, "operator-namespace", "vision-system", "`NAMESPACE` of the operator, where baselines may live")
 	flags.BoolVar(&o.verdicts, "verdicts", false, "print what was decided of each object in place of the document")
+	flags.BoolVar(&o.strict, "strict", false, "also exit with 1 when a reference does not resolve or a policy has no usable route")
 	flags.Usage = func() { fmt.Fprint(stdout, renderHelp, flags.FlagUsages()) }
 	if err := flags.Parse(args); err != nil {
 		if err == pflag.ErrHelp { //nolint:errorlint // pflag returns it bare
@@ -84,6 +88,9 @@ func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := objects.checkNamespace(); err != nil {
+		return err
+	}
 	in := compile.Input{
 		Namespace:         o.namespace,
 		NamespaceLabels:   objects.namespaces[o.namespace],
@@ -105,39 +112,7 @@ func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	for _, line := range slices.Concat(refusals(objects), remarks(in, out)) {
 		fmt.Fprintln(stderr, line)
 	}
-	if left := leftOut(objects, out); len(left) > 0 {
-		return &leftOutError{objects: left}
-	}
-	return nil
-}
-
-// leftOutError is a document that lacks an object.
-type leftOutError struct{ objects []string }
-
-// Error names what was left out.
-func (e *leftOutError) Error() string {
-	return "rendering: left out " + strings.Join(e.objects, ", ")
-}
-
-// leftOut lists the objects that the API server would refuse, and those that
-// are not accepted.
-func leftOut(o *objects, out compile.Output) []string {
-	var left []string
-	for _, r := range o.refused {
-		left = append(left, r.object)
-	}
-	for name, v := range out.Policies {
-		if !v.Accepted.OK {
-			left = append(left, "VisionPolicy "+out.Document.Namespace+"/"+name)
-		}
-	}
-	for name, v := range out.Providers {
-		if !v.Accepted.OK {
-			left = append(left, "VisionProvider "+name)
-		}
-	}
-	slices.Sort(left)
-	return left
+	return judge(o.strict, objects, out)
 }
 
 // refusals are the API server's, a line for each problem.
