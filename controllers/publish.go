@@ -209,7 +209,7 @@ func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string
 	if err := r.client.Apply(ctx, object, client.FieldOwner(v1alpha1.ManagedBy), client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("publishing ConfigMap %s/%s: %w", w.namespace, w.name, err)
 	}
-	log.FromContext(ctx).Info("Published", "namespace", w.namespace, "configMap", w.name)
+	log.FromContext(ctx).Info("Published", "configMap", w.name)
 	if d := w.drift(); d != nil {
 		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", d.action,
 			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, d.words)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -58,11 +59,24 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 	published := builder.WithPredicates(publishedByOthers())
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("router").
+		WithLogConstructor(namespaceLogger(mgr.GetLogger())).
 		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
 		Watches(&v1alpha1.VisionProvider{}, handler.EnqueueRequestsFromMapFunc(toNamespace), edited).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(toNamespace), published).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
+}
+
+// namespaceLogger makes the logger of a request, whose name is a namespace and
+// which the default constructor would log as an object without a namespace.
+func namespaceLogger(base logr.Logger) func(*reconcile.Request) logr.Logger {
+	base = base.WithValues("controller", "router")
+	return func(req *reconcile.Request) logr.Logger {
+		if req == nil {
+			return base
+		}
+		return base.WithValues("namespace", req.Name)
+	}
 }
 
 // toNamespace wakes the router of an object's namespace.
