@@ -36,7 +36,7 @@ manifests: ## Generate CRDs, the chart's copy of them, and RBAC and webhooks whe
 .PHONY: docs
 docs: ## Generate docs/reference/api.md from the API types
 	@mkdir -p docs/reference
-	$(TOOL) crd-ref-docs --source-path=api --config=hack/apidocs/config.yaml --renderer=markdown --output-path=docs/reference/api.md --log-level=WARN
+	$(TOOL) crd-ref-docs --source-path=api --config=hack/apidocs/config.yaml --templates-dir=hack/apidocs/templates --renderer=markdown --output-path=docs/reference/api.md --log-level=WARN
 
 .PHONY: fmt
 fmt: ## Format the Go code
