@@ -190,6 +190,26 @@ func TestTheSamplesApplyAndApplyAgain(t *testing.T) {
 	}
 }
 
+func TestTheObjectsOfTheREADMEAreAccepted(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := 0
+	for _, block := range strings.Split(string(readme), "```yaml\n")[1:] {
+		manifest, _, _ := strings.Cut(block, "```")
+		namespaced := strings.ReplaceAll(manifest, "namespace: team-a", "namespace: "+namespace(t.Context(), t, "readme"))
+		out, err := cluster.Kubectl(t.Context(), namespaced, "apply", "--dry-run=server", "-f", "-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects += strings.Count(out, "created")
+	}
+	if objects < 2 {
+		t.Errorf("%d objects were found in README.md, want a provider and a policy", objects)
+	}
+}
+
 // TestTheSamplesAreFaultless holds every sample of our kinds against the
 // validators: no problem, and no warning but the ones that a sample's own
 // comment gives.
