@@ -15,12 +15,15 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // gathered is all that one reconcile of a namespace's router reads.
 type gathered struct {
 	input compile.Input
+	// own are the policies of the namespace itself.
+	own []v1alpha1.VisionPolicy
 	// router and env are what the API server holds under our two names; nil for nothing.
 	router, env *corev1.ConfigMap
 }
@@ -28,8 +31,8 @@ type gathered struct {
 // served reports whether the namespace has a policy of its own. A baseline
 // serves other namespaces.
 func (g *gathered) served() bool {
-	for i := range g.input.Policies {
-		if g.input.Policies[i].Spec.NamespaceSelector == nil {
+	for i := range g.own {
+		if g.own[i].Spec.NamespaceSelector == nil {
 			return true
 		}
 	}
@@ -37,17 +40,11 @@ func (g *gathered) served() bool {
 }
 
 func (r *routerReconciler) gather(ctx context.Context, namespace string) (*gathered, error) {
-	var policies v1alpha1.VisionPolicyList
-	if err := r.client.List(ctx, &policies, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("listing policies of namespace %s: %w", namespace, err)
+	input, err := gather.Gather(ctx, r.client, namespace, r.operatorNamespace)
+	if err != nil {
+		return nil, err
 	}
-	var providers v1alpha1.VisionProviderList
-	if err := r.client.List(ctx, &providers, client.InNamespace(namespace)); err != nil {
-		return nil, fmt.Errorf("listing providers of namespace %s: %w", namespace, err)
-	}
-	g := &gathered{input: compile.Input{Namespace: namespace, OperatorNamespace: r.operatorNamespace,
-		Policies: policies.Items, Providers: providers.Items}}
-	var err error
+	g := &gathered{input: input, own: gather.Own(input)}
 	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served()); err != nil {
 		return nil, err
 	}

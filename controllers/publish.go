@@ -87,7 +87,7 @@ func tooLarge(g *gathered) publication {
 // putBoth writes the variables before the router, so that whoever waits for
 // the router finds both.
 func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
-	before := everProgrammed(g.input.Policies)
+	before := everProgrammed(g.own)
 	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
 	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
 		data: map[string]string{router.Key: string(data)}, held: g.router, before: before}

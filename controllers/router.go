@@ -44,7 +44,7 @@ func (r *routerReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	}
 	out := compile.Compile(g.input)
 	published, publishing := r.publish(ctx, g, out.Document)
-	stale, reporting := r.report(ctx, g.input.Policies, out.Policies, published)
+	stale, reporting := r.report(ctx, g.own, out.Policies, published)
 	if err := errors.Join(publishing, reporting); err != nil {
 		return reconcile.Result{}, err
 	}

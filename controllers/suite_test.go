@@ -106,7 +106,7 @@ func (w *world) start(intervals Intervals) {
 	writes := w.writes
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return &writeCounter{next: next, writes: writes} })
 	cacheOptions := CacheOptions()
-	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.namespace: {}}
+	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.namespace: {}, operatorNamespace: {}}
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     scheme,
 		Cache:      cacheOptions,

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -65,12 +66,12 @@ func (h *podHandler) decide(ctx context.Context, pod *corev1.Pod, namespace stri
 }
 
 func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, in inject.Input) (inject.Plan, error) {
-	objects, err := gather(ctx, r, in.Namespace, h.operatorNamespace)
+	objects, err := gather.Gather(ctx, r, in.Namespace, h.operatorNamespace)
 	if err != nil {
 		return inject.Plan{}, err
 	}
 	objects.NamespaceLabels = in.NamespaceLabels
-	in.Policies = ofNamespace(objects.Policies, in.Namespace)
+	in.Policies = gather.Own(objects)
 	in.Compiled = compile.Compile(objects)
 	return inject.Decide(in), nil
 }

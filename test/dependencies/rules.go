@@ -77,9 +77,9 @@ func Rules() []Rule {
 		{
 			Packages: []string{"webhook/...", "api/..."},
 			Forbids: func(p Package) bool {
-				return inFolder(p, "controllers") && !inFolder(p, "controllers/compile")
+				return inFolder(p, "controllers") && !inFolder(p, "controllers/compile") && !inFolder(p, "controllers/gather")
 			},
-			Reason: "of the controllers only their pure core is shared: admission decides from objects, never from what a reconcile did",
+			Reason: "of the controllers only what reads and compiles objects is shared: admission decides from objects, never from what a reconcile did",
 		},
 		{
 			Packages: []string{"runtime/probe", "runtime/observation", "runtime/message"},

@@ -1,33 +1,27 @@
 // Copyright The Vision Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package webhook
+// Package gather reads what compile.Compile works on, the same way for the
+// controller that publishes a router and for the admission of the pods that it
+// will serve.
+package gather
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
 )
 
-// namespaceLabels reads a namespace's labels from the API server itself: the
-// operator may get namespaces and not list them, and one GET for each pod that
-// asks for the runtime buys that a label counts as soon as it is set.
-func namespaceLabels(ctx context.Context, live client.Reader, name string) (map[string]string, error) {
-	var ns corev1.Namespace
-	if err := live.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {
-		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
-	}
-	return ns.Labels, nil
-}
-
-// gather reads the objects that a namespace's router depends on.
-func gather(ctx context.Context, r client.Reader, namespace, operatorNamespace string) (compile.Input, error) {
+// Gather reads the objects that a namespace's router depends on: the policies
+// and providers of the namespace, the baselines of the operator's namespace, and
+// the providers of every namespace that one of these policies refers to. An
+// error says which list could not be read.
+func Gather(ctx context.Context, r client.Reader, namespace, operatorNamespace string) (compile.Input, error) {
 	in := compile.Input{Namespace: namespace, OperatorNamespace: operatorNamespace}
 	var policies v1alpha1.VisionPolicyList
 	if err := r.List(ctx, &policies, client.InNamespace(namespace)); err != nil {
@@ -74,7 +68,8 @@ func providerNamespaces(in *compile.Input) []string {
 	return names
 }
 
-// ofNamespace are the policies that may serve a namespace's pods by themselves.
-func ofNamespace(policies []v1alpha1.VisionPolicy, namespace string) []v1alpha1.VisionPolicy {
-	return slices.DeleteFunc(slices.Clone(policies), func(p v1alpha1.VisionPolicy) bool { return p.Namespace != namespace })
+// Own are the policies of the namespace itself: those that may serve its pods,
+// and whose status tells of its router.
+func Own(in compile.Input) []v1alpha1.VisionPolicy {
+	return slices.DeleteFunc(slices.Clone(in.Policies), func(p v1alpha1.VisionPolicy) bool { return p.Namespace != in.Namespace })
 }
