@@ -83,7 +83,7 @@ func randomPod(seed int64) *corev1.Pod {
 		func(m *corev1.VolumeMount, c randfill.Continue) {
 			c.FillNoCustom(m)
 			m.Name = pick("a", "b", "c", cacheVolume)
-			m.MountPath = pick("/work", "/work/", "/work/in", "/data", "/", "/etc/x", "relative", "/$(HOME)")
+			m.MountPath = pick("/desk", "/desk/", "/desk/in", "/data", "/", "/etc/x", "relative", "/$(HOME)")
 			m.SubPathExpr = pick("", "", "$(POD)", "$(VISION_RUNTIME_URL)", "$$(POD)", "x$(")
 		},
 		func(e *corev1.EnvVar, c randfill.Continue) {
@@ -113,7 +113,7 @@ func randomPod(seed int64) *corev1.Pod {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v)
 	}
 	if r.Intn(3) == 0 {
-		pod.Annotations = map[string]string{v1alpha1.WorkspacesAnnotation: pick("/work", "", "/work/in,/data", "x", "/,,/data/deep")}
+		pod.Annotations = map[string]string{v1alpha1.WorkspacesAnnotation: pick("/desk", "", "/desk/in,/data", "x", "/,,/data/deep")}
 	}
 	if r.Intn(4) == 0 {
 		pod.Annotations = map[string]string{v1alpha1.InjectionAnnotation: pick("{", `{"hash":"x"}`, `{}`, "null")}
@@ -221,7 +221,7 @@ func TestReservedPlacesAreNoWorkspaces(t *testing.T) {
 	for dir, want := range map[string]bool{
 		"/": true, "/proc": true, "/proc/1": true, "/var/run/secrets": true, "/var": true, "/run/x": true, "/usr": true,
 		"/etc/vision/router": true, "/vision-runtime": true, "/var/cache": true, "/dev/shm": true,
-		"/work": false, "/var/lib/agent": false, "/usr/src/app": false, "/processes": false, "/vision-runtime-data": false, "/tmp": false,
+		"/desk": false, "/var/lib/agent": false, "/usr/src/app": false, "/processes": false, "/vision-runtime-data": false, "/tmp": false,
 	} {
 		if got := isReserved(dir); got != want {
 			t.Errorf("isReserved(%s) = %v, want %v", dir, got, want)
