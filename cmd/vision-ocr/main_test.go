@@ -192,6 +192,18 @@ func TestRandomSentencesAreReadInEveryFormat(t *testing.T) {
 	})
 }
 
+// TestHighLettersAreReadAsTheyCame has a sentence that is misread when its
+// picture is doubled ("6842"). The engine is not perfect at one size either:
+// "The copper timber basket umbrella dragon number 6940." is read with "69490".
+func TestHighLettersAreReadAsTheyCame(t *testing.T) {
+	url, _ := start(t)
+	const want = "The painter ribbon lantern zebra silver emerald 6840."
+	got := ask(t, url, "text", dataURL("image/png", encoded(t, png.Encode, drawn(t, want, 36, color.Gray{Y: 0x20}, color.White))))
+	if strings.TrimSpace(got) != want {
+		t.Errorf("read %q, drawn %q", got, want)
+	}
+}
+
 // TestTheRuntimeUnderstandsTheObservation joins both ends: the runtime's own
 // client and parser, with its strict schema, a key, and a real screenshot.
 func TestTheRuntimeUnderstandsTheObservation(t *testing.T) {

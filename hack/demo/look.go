@@ -300,9 +300,5 @@ func makeUpSentence() (string, error) {
 		}
 		words = append(words, sentenceWords[i.Int64()])
 	}
-	n, err := rand.Int(rand.Reader, big.NewInt(9000))
-	if err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%s %d.", strings.Join(words, " "), n.Int64()+1000), nil
+	return strings.Join(words, " ") + ".", nil
 }

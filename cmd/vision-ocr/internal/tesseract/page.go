@@ -3,7 +3,10 @@
 
 package tesseract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Box is a rectangle in pixels from the picture's top left.
 type Box struct {
@@ -83,6 +86,21 @@ func (p Page) Lines() []Line {
 		out = append(out, b.Lines...)
 	}
 	return out
+}
+
+// wordHeight is the median height of the page's words, in pixels; 0 without words.
+func (p Page) wordHeight() int {
+	var heights []int
+	for _, l := range p.Lines() {
+		for _, w := range l.Words {
+			heights = append(heights, w.Box.Height)
+		}
+	}
+	if len(heights) == 0 {
+		return 0
+	}
+	slices.Sort(heights)
+	return heights[len(heights)/2]
 }
 
 // Text is the page as plain text: a line break after each line, an empty line
