@@ -11,12 +11,13 @@ import (
 	"os"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/visionoperator/vision-operator/cmd/internal/build"
 )
 
 // config is what the command line says.
@@ -158,13 +159,5 @@ var byteUnits = []struct {
 // version is set by the linker: -ldflags "-X main.version=v1.2.3".
 var version = ""
 
-// buildVersion is the linked version, else what the Go tool knows of the build.
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}
+// buildVersion is the version that --version prints.
+func buildVersion() string { return build.Version(version) }
