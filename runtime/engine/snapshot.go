@@ -17,7 +17,8 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
-	"github.com/visionoperator/vision-operator/runtime/provider/openai"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/chat"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
@@ -25,13 +26,13 @@ import (
 // protocol is how to speak one transport: where the key goes, and who speaks.
 type protocol struct {
 	header, scheme string
-	observer       func(baseURL string, client *http.Client) provider.Observer
+	observer       func(exchange.Endpoint) provider.Observer
 }
 
 // protocols are the transports that this build can speak: those that router.Speaks names.
 var protocols = map[string]protocol{
 	router.TransportOpenAIChatCompletions: {"Authorization", "Bearer ",
-		func(url string, c *http.Client) provider.Observer { return openai.New(url, c) }},
+		func(at exchange.Endpoint) provider.Observer { return chat.New(at) }},
 }
 
 // snapshot is a document made ready to serve. It never changes.
@@ -110,7 +111,7 @@ func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile, version
 	}
 	c.http, c.err = transport.New(transport.Options{Endpoint: *ep, Version: version, Auth: auth})
 	if c.err == nil {
-		c.observer = proto.observer(ep.URL, c.http)
+		c.observer = proto.observer(exchange.Endpoint{BaseURL: ep.URL, APIVersion: ep.APIVersion, Client: c.http})
 	}
 	return c
 }

@@ -9,8 +9,9 @@ package provider
 import "context"
 
 // Observer sends one image with its instructions to one model of one endpoint
-// and returns the model's text. It retries nothing and judges nothing: the
-// engine does. Errors are *fault.Fault.
+// and returns the model's text. It judges nothing, and what it asks twice is
+// only a question whose structured output was refused. Errors are *fault.Fault;
+// provider/retry reads from them whether to try again.
 type Observer interface {
 	Observe(ctx context.Context, req Request) (Reply, error)
 }
@@ -20,6 +21,34 @@ type Observer interface {
 type Sizer interface {
 	RequestBytes(req Request) int64
 }
+
+// Lister is implemented by an Observer whose protocol has a list of models.
+type Lister interface {
+	// List asks the endpoint which models it serves. Errors are *fault.Fault.
+	List(ctx context.Context) ([]Listed, error)
+}
+
+// Listed is one model as an endpoint lists it.
+type Listed struct {
+	// Name is what Request.Model takes.
+	Name string
+	// ImageInput is what the endpoint says; Unknown when it does not tell, as
+	// most lists do not.
+	ImageInput Answer
+	// ContextWindowTokens and MaxOutputTokens are 0 when the list does not tell.
+	ContextWindowTokens int64
+	MaxOutputTokens     int64
+}
+
+// Answer is yes, no, or nothing said.
+type Answer int
+
+// The answers.
+const (
+	Unknown Answer = iota
+	Yes
+	No
+)
 
 // Request is one look at one image, in no vendor's terms.
 type Request struct {

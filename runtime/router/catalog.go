@@ -3,19 +3,34 @@
 
 package router
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // Speaks reports whether the runtime of this build speaks a transport. The
 // control plane tells it in status, the runtime obeys it; a test holds the
 // runtime's table of protocols to it.
-func Speaks(transport string) bool { return transport == TransportOpenAIChatCompletions }
+func Speaks(transport string) bool {
+	switch transport {
+	case TransportOpenAIChatCompletions, TransportOpenAIResponses, TransportAnthropicMessages, TransportGeminiGenerateContent:
+		return true
+	}
+	return false
+}
 
 // Catalog is what a profile's routes name: both planes look routes up, list
 // and judge them here, so that status says what the runtime does.
 type Catalog struct {
-	profile *Profile
-	byAlias map[string]*Provider
+	profile    *Profile
+	byAlias    map[string]*Provider
+	discovered Discovered
 }
+
+// Discovered gives the models that were found at a provider's endpoint, in
+// order of name, those that the provider declares left out. It is a runtime's
+// own knowledge: no document holds it.
+type Discovered func(provider *Provider, endpoint string) []Model
 
 // Entry is one model on one endpoint of one of a profile's providers.
 type Entry struct {
@@ -24,6 +39,9 @@ type Entry struct {
 	Provider *Provider
 	Endpoint *Endpoint
 	Model    *Model
+	// Discovered says that the endpoint listed the model and the provider does
+	// not declare it.
+	Discovered bool
 }
 
 // NewCatalog makes the catalog of a profile; provider finds a provider by its
@@ -45,6 +63,15 @@ func (d *Document) Catalog(profile *Profile) *Catalog {
 		byName[d.Providers[i].Name] = &d.Providers[i]
 	}
 	return NewCatalog(profile, func(name string) *Provider { return byName[name] })
+}
+
+// WithDiscovered returns the catalog with what was discovered added: each of an
+// endpoint's models may be found by its route, and comes behind all that is
+// declared in All. What is declared is never replaced.
+func (c *Catalog) WithDiscovered(discovered Discovered) *Catalog {
+	with := *c
+	with.discovered = discovered
+	return &with
 }
 
 // Canonical fills in the endpoint that the short form of a route leaves to the
@@ -72,26 +99,51 @@ func (c *Catalog) Find(r Route) (Entry, bool) {
 			e.Model = &e.Provider.Models[i]
 		}
 	}
+	if e.Model == nil && e.Endpoint != nil {
+		models := c.found(e.Provider, e.Endpoint)
+		if i := slices.IndexFunc(models, func(m Model) bool { return m.Name == r.Model }); i >= 0 {
+			e.Model, e.Discovered = &models[i], true
+		}
+	}
 	return e, e.Endpoint != nil && e.Model != nil
 }
 
+// found are the models that were discovered at an endpoint.
+func (c *Catalog) found(p *Provider, ep *Endpoint) []Model {
+	if c.discovered == nil || p.Discovery == nil {
+		return nil
+	}
+	return c.discovered(p, ep.Name)
+}
+
 // All yields every entry in the order in which an automatic choice tries them:
-// the profile's providers, each endpoint of one, each model on that.
+// the profile's providers, each endpoint of one, each model on that; then in
+// the same order what was discovered.
 func (c *Catalog) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		for _, use := range c.profile.Providers {
-			if p := c.byAlias[use.Alias]; p != nil && !yieldProvider(use.Alias, p, yield) {
-				return
-			}
-		}
+		_ = c.each(false, yield) && c.discovered != nil && c.each(true, yield)
 	}
 }
 
-func yieldProvider(alias string, p *Provider, yield func(Entry) bool) bool {
+// each yields what is declared, or what was discovered; false when yield said enough.
+func (c *Catalog) each(discovered bool, yield func(Entry) bool) bool {
+	for _, use := range c.profile.Providers {
+		if p := c.byAlias[use.Alias]; p != nil && !c.eachOf(use.Alias, p, discovered, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Catalog) eachOf(alias string, p *Provider, discovered bool, yield func(Entry) bool) bool {
 	for e := range p.Endpoints {
-		for m := range p.Models {
-			route := Route{Provider: alias, Endpoint: p.Endpoints[e].Name, Model: p.Models[m].Name}
-			if !yield(Entry{Route: route, Provider: p, Endpoint: &p.Endpoints[e], Model: &p.Models[m]}) {
+		models := p.Models
+		if discovered {
+			models = c.found(p, &p.Endpoints[e])
+		}
+		for m := range models {
+			route := Route{Provider: alias, Endpoint: p.Endpoints[e].Name, Model: models[m].Name}
+			if !yield(Entry{Route: route, Provider: p, Endpoint: &p.Endpoints[e], Model: &models[m], Discovered: discovered}) {
 				return false
 			}
 		}

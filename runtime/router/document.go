@@ -120,7 +120,21 @@ type Cache struct {
 	TTL        string `json:"ttl"`
 	MaxEntries int64  `json:"maxEntries"`
 	MaxBytes   int64  `json:"maxBytes"`
+	// Persist keeps observations in the runtime's cache directory as well, so
+	// that they outlive its restarts.
+	Persist bool `json:"persist,omitempty"`
 }
+
+// What a runtime keeps in its cache directory beside observations, in bytes of
+// file content. The control plane sizes the pod's volume by them.
+const (
+	// MaxUploadBytes bounds uploaded images: 64 MiB, three of the largest that
+	// are accepted by default.
+	MaxUploadBytes = 64 << 20
+	// MaxReferenceBytes bounds the records of images that were looked at or
+	// uploaded: 4 MiB, some thousands of them.
+	MaxReferenceBytes = 4 << 20
+)
 
 // RuntimeOptions are the parts of a policy that the runtime itself obeys. What
 // only shapes the pod (workspaces, resources, user) is not here: the pod's own
@@ -139,6 +153,15 @@ type Provider struct {
 	// Credential is nil when the provider needs none.
 	Credential *Credential `json:"credential,omitempty"`
 	Models     []Model     `json:"models"`
+	// Discovery lets the runtime list the endpoints' models; nil means that only
+	// Models are known.
+	Discovery *Discovery `json:"discovery,omitempty"`
+}
+
+// Discovery says how a provider's models are listed.
+type Discovery struct {
+	// Interval is how long a list stays fresh, such as "10m0s".
+	Interval string `json:"interval"`
 }
 
 // The transports: a wire protocol each.
@@ -154,6 +177,9 @@ type Endpoint struct {
 	Name string `json:"name"`
 	// URL is the base URL, without a trailing slash.
 	URL string `json:"url"`
+	// APIVersion is sent as the query parameter api-version, as Azure OpenAI's
+	// deployments want it; empty sends none.
+	APIVersion string `json:"apiVersion,omitempty"`
 	// CABundle is PEM; empty means the system's roots.
 	CABundle string `json:"caBundle,omitempty"`
 	// Timeout is the longest that one call may take, such as "1m0s".

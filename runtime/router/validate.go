@@ -77,6 +77,9 @@ func (v *validator) provider(at string, p *Provider) {
 		v.check(c.File != "" && path.IsAbs("/"+c.File) && path.Clean("/"+c.File) == "/"+c.File, at+".credential.file", "is %q; want a clean relative path", c.File)
 		v.check(c.Secret != "" && c.Key != "", at+".credential", "names no secret or no key")
 	}
+	if p.Discovery != nil {
+		v.duration(at+".discovery.interval", p.Discovery.Interval)
+	}
 	for i := range p.Models {
 		v.check(p.Models[i].Name != "", fmt.Sprintf("%s.models[%d].name", at, i), "is empty")
 	}

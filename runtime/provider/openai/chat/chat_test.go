@@ -1,7 +1,7 @@
 // Copyright The Vision Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package openai_test
+package chat_test
 
 import (
 	"bytes"
@@ -25,7 +25,8 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
-	"github.com/visionoperator/vision-operator/runtime/provider/openai"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/chat"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
@@ -68,7 +69,7 @@ func observe(t *testing.T, url string, req provider.Request, timeout string) (pr
 		t.Fatal(err)
 	}
 	t.Cleanup(c.CloseIdleConnections)
-	return openai.New(url+"/v1/", c).Observe(context.Background(), req)
+	return chat.New(exchange.Endpoint{BaseURL: url + "/v1/", Client: c}).Observe(context.Background(), req)
 }
 
 func reply(content string) string {
@@ -106,7 +107,7 @@ func TestTheBytesOfARequest(t *testing.T) {
 			if path != "POST /v1/chat/completions" || head.Get("Content-Type") != "application/json" || head.Get("Authorization") != "Bearer "+key {
 				t.Errorf("sent %s with %v", path, head)
 			}
-			size := openai.New("http://x/v1", nil).RequestBytes(req)
+			size := chat.New(exchange.Endpoint{BaseURL: "http://x/v1"}).RequestBytes(req)
 			if length != int64(len(got)) || size != length {
 				t.Errorf("%d bytes were sent, Content-Length %d, RequestBytes %d", len(got), length, size)
 			}
@@ -187,7 +188,7 @@ func TestTheNameOfTheOutputLimitFollowsTheHost(t *testing.T) {
 		})}
 		req := look()
 		req.MaxOutputTokens = 9
-		if _, err := openai.New(base, c).Observe(context.Background(), req); err != nil {
+		if _, err := chat.New(base, c).Observe(context.Background(), req); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(body), `"`+want+`":9`); !got || strings.Count(string(body), "_tokens") != 1 {
@@ -341,7 +342,7 @@ func TestACallerWhoLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.CloseIdleConnections)
-	_, err = openai.New(s.URL, c).Observe(ctx, look())
+	_, err = chat.New(s.URL, c).Observe(ctx, look())
 	if f := fault.As(err); f.Reason != "Canceled" {
 		t.Errorf("fault = %+v", f)
 	}
@@ -352,7 +353,7 @@ func FuzzReply(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := openai.ParseReply(body)
+		got, err := chat.ParseReply(body)
 		if err != nil {
 			if fault.As(err).Kind != fault.VisionObservationFailed || fault.As(err).Reason == "Internal" {
 				t.Errorf("the error is %v", err)
@@ -377,7 +378,7 @@ func FuzzRequest(f *testing.F) {
 			body, _ = io.ReadAll(r.Body)
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(reply(`"ok"`)))}, nil
 		})}
-		if _, err := openai.New("http://x.example", c).Observe(context.Background(), req); err != nil {
+		if _, err := chat.New("http://x.example", c).Observe(context.Background(), req); err != nil {
 			t.Fatal(err)
 		}
 		if !json.Valid(body) || !bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString(image)+`"}}]}`)) {
@@ -393,7 +394,7 @@ func BenchmarkRequestOf5MiB(b *testing.B) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(reply(`"ok"`)))}, err
 	})}
-	client := openai.New("http://x.example", c)
+	client := chat.New("http://x.example", c)
 	b.ReportAllocs()
 	b.SetBytes(int64(len(req.Image.Data)))
 	for b.Loop() {

@@ -1,0 +1,79 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chat speaks the OpenAI Chat Completions protocol, which OpenAI,
+// Azure OpenAI, vLLM, Ollama and many others serve. It turns one look at one
+// image into one POST and the reply into text; the one thing that it asks again
+// is a question whose response_format the server refused, without it.
+//
+// Source of the shapes: the OpenAI API reference, "Create chat completion".
+package chat
+
+import (
+	"context"
+
+	"github.com/visionoperator/vision-operator/runtime/provider"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+)
+
+// Client is a provider.Observer, and a provider.Sizer, for one endpoint.
+type Client struct {
+	at     exchange.Endpoint
+	limit  limitField
+	format exchange.Memory
+}
+
+var (
+	_ provider.Observer = (*Client)(nil)
+	_ provider.Sizer    = (*Client)(nil)
+)
+
+// New returns a Client for an endpoint.
+func New(at exchange.Endpoint) *Client { return &Client{at: at, limit: limitFieldOf(at)} }
+
+// limitField is the name of the field that caps a reply.
+type limitField string
+
+const (
+	maxCompletionTokens limitField = "max_completion_tokens"
+	maxTokens           limitField = "max_tokens"
+)
+
+// limitFieldOf chooses by the host. OpenAI and Azure OpenAI deprecate
+// max_tokens, and their reasoning models refuse it; servers that imitate them
+// all know max_tokens, while some ignore or refuse max_completion_tokens.
+func limitFieldOf(at exchange.Endpoint) limitField {
+	if at.HostIn("openai.com", "openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com") {
+		return maxCompletionTokens
+	}
+	return maxTokens
+}
+
+// formatMember is the member of a request that asks for structured output.
+const formatMember = "response_format"
+
+// Observe sends the request and returns the model's text. Errors are *fault.Fault.
+func (c *Client) Observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
+	return c.format.Ask(ctx, req, formatMember, c.observe)
+}
+
+func (c *Client) observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
+	body, err := encode(req, c.limit)
+	if err != nil {
+		return provider.Reply{}, exchange.Unwritable(err)
+	}
+	reply, err := exchange.Post{Client: c.at.Client, URL: c.at.URL("/chat/completions"), Body: body, BeforeLarge: req.BeforeLarge}.Do(ctx)
+	if err != nil {
+		return provider.Reply{}, err
+	}
+	return parseReply(reply)
+}
+
+// RequestBytes is the exact length of the body that Observe would send first.
+func (c *Client) RequestBytes(req provider.Request) int64 {
+	body, err := encode(c.format.Shape(req), c.limit)
+	if err != nil {
+		return 0
+	}
+	return body.Size()
+}
