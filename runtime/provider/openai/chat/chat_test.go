@@ -188,7 +188,7 @@ func TestTheNameOfTheOutputLimitFollowsTheHost(t *testing.T) {
 		})}
 		req := look()
 		req.MaxOutputTokens = 9
-		if _, err := chat.New(base, c).Observe(context.Background(), req); err != nil {
+		if _, err := chat.New(exchange.Endpoint{BaseURL: base, Client: c}).Observe(context.Background(), req); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Contains(string(body), `"`+want+`":9`); !got || strings.Count(string(body), "_tokens") != 1 {
@@ -246,7 +246,7 @@ func TestFailures(t *testing.T) {
 		"a broken provider":                {body(500, "<html>"+key), "UpstreamStatus", true, 0, "500"},
 		"an overloaded provider":           {body(503, "", "Retry-After", "3"), "UpstreamStatus", true, 3 * time.Second, "503"},
 		"a gateway that timed out":         {body(504, ""), "Timeout", true, 0, "504"},
-		"a bad request":                    {body(400, `{"error":{"code":"invalid_image_format"}}`), "UpstreamStatus", false, 0, "400 (invalid_image_format)"},
+		"a bad request":                    {body(400, `{"error":{"code":"invalid_image_format"}}`), "ImageRefused", false, 0, "400 (invalid_image_format)"},
 		"a missing model":                  {body(404, "[]"), "UpstreamStatus", false, 0, "404"},
 		"a redirect to another host":       {body(307, "", "Location", "https://elsewhere.example/"), "UpstreamStatus", false, 0, "307"},
 		"a status of success without text": {body(204, ""), "UpstreamStatus", false, 0, "204"},
@@ -342,7 +342,7 @@ func TestACallerWhoLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.CloseIdleConnections)
-	_, err = chat.New(s.URL, c).Observe(ctx, look())
+	_, err = chat.New(exchange.Endpoint{BaseURL: s.URL, Client: c}).Observe(ctx, look())
 	if f := fault.As(err); f.Reason != "Canceled" {
 		t.Errorf("fault = %+v", f)
 	}
@@ -378,7 +378,7 @@ func FuzzRequest(f *testing.F) {
 			body, _ = io.ReadAll(r.Body)
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(reply(`"ok"`)))}, nil
 		})}
-		if _, err := chat.New("http://x.example", c).Observe(context.Background(), req); err != nil {
+		if _, err := chat.New(exchange.Endpoint{BaseURL: "http://x.example", Client: c}).Observe(context.Background(), req); err != nil {
 			t.Fatal(err)
 		}
 		if !json.Valid(body) || !bytes.Contains(body, []byte(base64.StdEncoding.EncodeToString(image)+`"}}]}`)) {
@@ -394,7 +394,7 @@ func BenchmarkRequestOf5MiB(b *testing.B) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(reply(`"ok"`)))}, err
 	})}
-	client := chat.New("http://x.example", c)
+	client := chat.New(exchange.Endpoint{BaseURL: "http://x.example", Client: c})
 	b.ReportAllocs()
 	b.SetBytes(int64(len(req.Image.Data)))
 	for b.Loop() {
