@@ -67,13 +67,15 @@ func TestHeaderAgreesWithTheDecodersOnRealImages(t *testing.T) {
 			return // nothing to compare with
 		case err != nil:
 			t.Errorf("%s: refused (%v), but decodes as %s", name, err, format)
+		case !facts.SizeKnown() && mayHideItsSize(facts.MediaType):
+			// its directory stands past the header
 		case facts != (Facts{"image/" + format, config.Width, config.Height}):
 			t.Errorf("%s: %+v, decoder says %s %dx%d", name, facts, format, config.Width, config.Height)
 		default:
 			agreed[facts.MediaType]++
 		}
 	})
-	for mediaType, least := range map[string]int{PNG: 80, JPEG: 20, GIF: 4, WebP: 15} {
+	for mediaType, least := range map[string]int{PNG: 80, JPEG: 20, GIF: 4, WebP: 15, BMP: 5, TIFF: 15} {
 		if agreed[mediaType] < least {
 			t.Errorf("%s: compared %d images, expected at least %d: is the corpus whole?", mediaType, agreed[mediaType], least)
 		}
@@ -90,7 +92,10 @@ func TestEveryTruncation(t *testing.T) {
 		}
 		for n := range min(len(data), 4096) {
 			got, err := Header(data[:n])
-			if err == nil && got != whole {
+			if got.MediaType == HEIF && whole.MediaType == AVIF {
+				continue // cut before the brand that says so
+			}
+			if err == nil && got.SizeKnown() && got != whole {
 				t.Fatalf("%s cut at %d: %+v, whole header says %+v", name, n, got, whole)
 			}
 			if reason := reasonOf(err); err != nil && reason != NotAnImage && reason != Truncated {

@@ -24,7 +24,7 @@ import (
 // is reported as unknown.
 const MaxHeader = 64 << 10
 
-// The media types this package accepts.
+// The media types that every vision model takes.
 const (
 	PNG  = "image/png"
 	JPEG = "image/jpeg"
@@ -32,9 +32,20 @@ const (
 	WebP = "image/webp"
 )
 
-// MediaTypes returns the media types that Header accepts, in a fixed order
-// that suits a message to the reader.
-func MediaTypes() []string { return []string{PNG, JPEG, GIF, WebP} }
+// The media types that some models take besides. The size of TIFF, AVIF, HEIC
+// and HEIF may be unknown even when the whole image is at hand.
+const (
+	BMP  = "image/bmp"
+	TIFF = "image/tiff"
+	AVIF = "image/avif"
+	HEIC = "image/heic"
+	HEIF = "image/heif"
+)
+
+// MediaTypes returns the media types that Header recognises, in a fixed order
+// that suits a message to the reader. Which of them are accepted is the
+// caller's to say.
+func MediaTypes() []string { return []string{PNG, JPEG, GIF, WebP, BMP, TIFF, AVIF, HEIC, HEIF} }
 
 // Facts is what the header of an image says.
 type Facts struct {
@@ -76,7 +87,7 @@ func Header(prefix []byte) (Facts, error) {
 // Content reads the facts from the whole image, however far in the size
 // stands. It is for callers that hold the content anyway and want to apply
 // their pixel limit to an image whose size Header could not tell; here the
-// size is never unknown without an error.
+// size of a PNG, JPEG, GIF or WebP is never unknown without an error.
 func Content(data []byte) (Facts, error) { return read(data, false) }
 
 // read dispatches on the signature. more says that the image continues past b.
@@ -90,6 +101,13 @@ func read(b []byte, more bool) (Facts, error) {
 		return readWebP(b)
 	case isJPEG(b):
 		return readJPEG(b, more)
+	case isBMP(b):
+		return readBMP(b)
+	case isTIFF(b):
+		return readTIFF(b)
+	}
+	if kind := heifType(b); kind != "" {
+		return readHEIF(b, kind)
 	}
 	return Facts{}, &Error{Reason: NotAnImage}
 }

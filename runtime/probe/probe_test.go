@@ -69,7 +69,7 @@ func TestHeader(t *testing.T) {
 		"text is not an image":                    {in: []byte("just some notes\n"), reason: NotAnImage},
 		"a name is not looked at: SVG is not one": {in: []byte("<svg width='10' height='10'/>"), reason: NotAnImage},
 		"two bytes of a JPEG are not an image":    {in: []byte{0xff, 0xd8}, reason: NotAnImage},
-		"BMP is not accepted":                     {in: append([]byte("BM"), make([]byte, 60)...), reason: NotAnImage},
+		"a text that begins with BM is not one":   {in: append([]byte("BM"), make([]byte, 60)...), reason: NotAnImage},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { check(t, tc.in, tc.want, tc.reason) })
