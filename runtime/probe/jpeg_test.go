@@ -16,7 +16,7 @@ func TestJPEGHeader(t *testing.T) {
 		want   Facts
 		reason Reason
 	}{
-		"width and height are not swapped":         {in: jpegOf(jfif, sof(0xc0, 640, 300)), want: Facts{JPEG, 640, 300}},
+		"H02: width and height are not swapped":    {in: jpegOf(jfif, sof(0xc0, 640, 300)), want: Facts{JPEG, 640, 300}},
 		"a progressive frame counts":               {in: jpegOf(sof(0xc2, 65535, 1)), want: Facts{JPEG, 65535, 1}},
 		"a frame header cut behind its width does": {in: jpegOf(sof(0xc0, 640, 300))[:11], want: Facts{JPEG, 640, 300}},
 		"a thumbnail in EXIF is stepped over":      {in: jpegOf(exif(10<<10), sof(0xc0, 4032, 3024)), want: Facts{JPEG, 4032, 3024}},
@@ -34,7 +34,7 @@ func TestJPEGHeader(t *testing.T) {
 		"width 0 is refused":                               {in: jpegOf(sof(0xc0, 0, 9)), want: unknown, reason: ZeroSize},
 		"height 0, left to DNL, is refused":                {in: jpegOf(sof(0xc0, 9, 0)), want: unknown, reason: ZeroSize},
 		"pixels before any frame are malformed":            {in: jpegOf(jfif, segment(0xda, make([]byte, 10)), sof(0xc0, 8, 9)), want: unknown, reason: Malformed},
-		"an end before any frame is malformed":             {in: jpegOf(jfif, []byte{0xff, 0xd9}), want: unknown, reason: Malformed},
+		"H08: an end before any frame is malformed":        {in: jpegOf(jfif, []byte{0xff, 0xd9}), want: unknown, reason: Malformed},
 		"a length that does not cover itself is malformed": {in: jpegOf([]byte{0xff, 0xe0, 0, 1}, sof(0xc0, 8, 9)), want: unknown, reason: Malformed},
 		"a frame header too short for a size is malformed": {in: jpegOf(segment(0xc0, []byte{8, 0, 1})), want: unknown, reason: Malformed},
 		"a file that ends in its EXIF is truncated":        {in: jpegOf(exif(10 << 10))[:5000], want: unknown, reason: Truncated},

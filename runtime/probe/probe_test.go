@@ -26,7 +26,7 @@ func TestHeader(t *testing.T) {
 		want   Facts
 		reason Reason // "" = no error
 	}{
-		"a PNG tells its size":                              {in: pngOf(640, 480), want: Facts{PNG, 640, 480}},
+		"H01: a PNG tells its size":                         {in: pngOf(640, 480), want: Facts{PNG, 640, 480}},
 		"a PNG needs no more than 24 bytes":                 {in: pngOf(640, 480)[:24], want: Facts{PNG, 640, 480}},
 		"a PNG of 100000x100000 is read, for others to cap": {in: pngOf(100000, 100000), want: Facts{PNG, 100000, 100000}},
 		"a PNG may have sides of 2^31-1":                    {in: pngOf(math.MaxInt32, math.MaxInt32), want: Facts{PNG, math.MaxInt32, math.MaxInt32}},
