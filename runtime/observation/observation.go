@@ -7,6 +7,8 @@
 // result as text, and hold the JSON Schemas. It does no I/O.
 package observation
 
+import "strings"
+
 // Schema is the version of the observation's shape.
 const Schema = "visual_observation.v1"
 
@@ -52,7 +54,20 @@ func NewReference(path, sha256, mime string, byteCount int64, width, height int)
 }
 
 // ReferenceID is the short name of an image whose digest is sha256 (64 hexadecimal digits).
-func ReferenceID(sha256 string) string { return "vis_" + sha256[:min(16, len(sha256))] }
+func ReferenceID(sha256 string) string {
+	return referencePrefix + sha256[:min(referenceDigits, len(sha256))]
+}
+
+const (
+	referencePrefix = "vis_"
+	referenceDigits = 16
+)
+
+// IsReferenceID says whether a text has the form of a Reference's ID.
+func IsReferenceID(id string) bool {
+	digits, ok := strings.CutPrefix(id, referencePrefix)
+	return ok && len(digits) == referenceDigits && strings.Trim(digits, "0123456789abcdef") == ""
+}
 
 // Observation is what a model saw. The lists hold objects of the model's own
 // making, with the conventional keys given beside each; text in them was read
@@ -110,6 +125,8 @@ const (
 	ReasonAuto                Reason = "auto_discovered_vision_model_supports_image_input"
 	ReasonPrimary             Reason = "current_primary_model_supports_image_input"
 	ReasonNone                Reason = "no_configured_model_supports_view_image_observation"
+	// ReasonFallback: the default failed, and one of its fallbackModels looked.
+	ReasonFallback Reason = "fallback_vision_model_supports_image_input"
 
 	ReasonAdvertises           Reason = "model_advertises_image_input"
 	ReasonLacksImageInput      Reason = "model_lacks_image_input"
@@ -117,6 +134,10 @@ const (
 	ReasonNotAllowed           Reason = "model_not_allowed_by_policy"
 	ReasonUnknownRoute         Reason = "route_not_in_router"
 	ReasonCredentialNotMounted Reason = "credential_not_mounted"
+	// ReasonObservationFailed: the model was asked, and a fallback took its place.
+	ReasonObservationFailed Reason = "observation_failed"
+	// ReasonOverLimit: the image is over what the model is declared to take.
+	ReasonOverLimit Reason = "image_over_model_limits"
 )
 
 // Selection says which model looked and which were considered, in order.

@@ -28,8 +28,8 @@ type Catalog struct {
 }
 
 // Discovered gives the models that were found at a provider's endpoint, in
-// order of name, those that the provider declares left out. It is a runtime's
-// own knowledge: no document holds it.
+// order of name. Those that the provider declares count for nothing. It is a
+// runtime's own knowledge: no document holds it.
 type Discovered func(provider *Provider, endpoint string) []Model
 
 // Entry is one model on one endpoint of one of a profile's providers.
@@ -110,10 +110,37 @@ func (c *Catalog) Find(r Route) (Entry, bool) {
 
 // found are the models that were discovered at an endpoint.
 func (c *Catalog) found(p *Provider, ep *Endpoint) []Model {
-	if c.discovered == nil || p.Discovery == nil {
+	if c.discovered == nil || !discoverable(p) {
 		return nil
 	}
 	return c.discovered(p, ep.Name)
+}
+
+// discoverable reports whether a provider's endpoints are asked for their models.
+func discoverable(p *Provider) bool { return p.Discovery != nil && Speaks(p.Transport) }
+
+// Discoverable yields the endpoints that are asked for their models, in the
+// order of All: entries without a model, on routes that name none.
+func (c *Catalog) Discoverable() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for _, use := range c.profile.Providers {
+			p := c.byAlias[use.Alias]
+			if p == nil || !discoverable(p) {
+				continue
+			}
+			for i := range p.Endpoints {
+				route := Route{Provider: use.Alias, Endpoint: p.Endpoints[i].Name}
+				if !yield(Entry{Route: route, Provider: p, Endpoint: &p.Endpoints[i]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// declares reports whether a provider declares a model of that name.
+func (p *Provider) declares(model string) bool {
+	return slices.ContainsFunc(p.Models, func(m Model) bool { return m.Name == model })
 }
 
 // All yields every entry in the order in which an automatic choice tries them:
@@ -142,6 +169,9 @@ func (c *Catalog) eachOf(alias string, p *Provider, discovered bool, yield func(
 			models = c.found(p, &p.Endpoints[e])
 		}
 		for m := range models {
+			if discovered && p.declares(models[m].Name) {
+				continue
+			}
 			route := Route{Provider: alias, Endpoint: p.Endpoints[e].Name, Model: models[m].Name}
 			if !yield(Entry{Route: route, Provider: p, Endpoint: &p.Endpoints[e], Model: &models[m], Discovered: discovered}) {
 				return false
@@ -158,7 +188,8 @@ type Verdict string
 const (
 	// VerdictNotAllowed: an allow-list of some layer does not hold the route.
 	VerdictNotAllowed Verdict = "NotAllowed"
-	// VerdictLacksImageInput: the model is declared with imageInput false.
+	// VerdictLacksImageInput: the model is declared with imageInput false, or was
+	// discovered and its endpoint does not say that it takes images.
 	VerdictLacksImageInput Verdict = "LacksImageInput"
 	// VerdictTransportNotSupported: this build does not speak the provider's transport.
 	VerdictTransportNotSupported Verdict = "TransportNotSupported"

@@ -110,3 +110,79 @@ func TestAProviderThatIsGoneLeavesTheOthers(t *testing.T) {
 		t.Error("a route of a provider that is gone was found")
 	}
 }
+
+// listing is a catalog whose provider is asked for its models; each endpoint lists some.
+func listing(edit func(*router.Document)) *router.Catalog {
+	return catalog(func(d *router.Document) {
+		d.Providers[0].Discovery = &router.Discovery{Interval: "10m0s"}
+		if edit != nil {
+			edit(d)
+		}
+	}).WithDiscovered(func(_ *router.Provider, endpoint string) []router.Model {
+		return []router.Model{{Name: "found/" + endpoint, ImageInput: true}, {Name: "text/only", ImageInput: true}}
+	})
+}
+
+func TestWhatIsDiscoveredComesBehindWhatIsDeclaredAndReplacesNothing(t *testing.T) {
+	var got []string
+	for entry := range listing(nil).All() {
+		text := entry.Route.String()
+		if entry.Discovered {
+			text += " discovered"
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"ocr@local/tesseract", "ocr@local/text/only", "ocr@spare/tesseract", "ocr@spare/text/only",
+		"ocr@local/found/local discovered", "ocr@spare/found/spare discovered",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("All = %q, want %q", got, want)
+	}
+	if entry, ok := listing(nil).Find(router.Route{Provider: "ocr", Model: "text/only"}); !ok || entry.Discovered || entry.Model.ImageInput {
+		t.Errorf("the declared model was replaced: %+v, %t", entry.Model, ok)
+	}
+}
+
+func TestADiscoveredModelIsFoundOnItsOwnEndpointAlone(t *testing.T) {
+	for route, want := range map[string]bool{"ocr/found/local": true, "ocr@spare/found/spare": true, "ocr@spare/found/local": false, "ocr@far/found/local": false} {
+		r, err := router.ParseRoute(route)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if entry, ok := listing(nil).Find(r); ok != want || ok && !entry.Discovered {
+			t.Errorf("Find(%s) = %+v, %t; want %t", route, entry, ok, want)
+		}
+	}
+}
+
+func TestOnlyProvidersWithDiscoveryAndASpokenTransportAreAsked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		edit func(*router.Document)
+		want []string
+	}{
+		"each endpoint is asked":                {nil, []string{"local", "spare"}},
+		"a provider without discovery is not":   {func(d *router.Document) { d.Providers[0].Discovery = nil }, nil},
+		"a transport of a later build is not":   {func(d *router.Document) { d.Providers[0].Transport = "Telegraph" }, nil},
+		"a provider that no profile uses isn't": {func(d *router.Document) { d.Profiles[0].Providers = nil }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for at := range listing(tt.edit).Discoverable() {
+				if at.Model != nil || at.Route.Endpoint != at.Endpoint.Name || at.Provider == nil {
+					t.Errorf("entry %+v", at)
+				}
+				got = append(got, at.Endpoint.Name)
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("Discoverable = %q, want %q", got, tt.want)
+			}
+			if _, ok := listing(tt.edit).Find(router.Route{Provider: "ocr", Model: "found/local"}); ok != (tt.want != nil) {
+				t.Errorf("what is not asked is found: %t", ok)
+			}
+		})
+	}
+	for range listing(nil).Discoverable() {
+		break
+	}
+}

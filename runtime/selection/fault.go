@@ -35,10 +35,18 @@ var unavailableWhy = map[observation.Reason]struct{ reason, words string }{
 	observation.ReasonCredentialNotMounted: {"CredentialNotMounted", "has a provider whose key is not mounted in this pod"},
 }
 
-func namedUnavailable(route router.Route, reason observation.Reason) *fault.Fault {
-	why := unavailableWhy[reason]
+// namedUnavailable refuses a route that was named; choice is nil when the router has it not.
+func (c *chooser) namedUnavailable(route router.Route, choice *Choice, reason observation.Reason) *fault.Fault {
+	why, hint := unavailableWhy[reason], "Name another model, or ask the platform team to make this one usable."
+	switch _, listed := c.listOf(route); {
+	case choice == nil && listed && reason == observation.ReasonUnknownRoute:
+		why.words = "is not in the router, and its endpoint is not known to list it"
+	case choice != nil && choice.Discovered && reason == observation.ReasonLacksImageInput:
+		why.words = "is not known to take images"
+		hint = "Name another model, or ask the platform team to declare this one with imageInput."
+	}
 	return fault.New(fault.VisionAdapterUnavailable, why.reason, "the model %s %s; no other is used in its place", route, why.words).
-		With("model", route.String()).Hint("Name another model, or ask the platform team to make this one usable.")
+		With("model", route.String()).Hint("%s", hint)
 }
 
 func noCandidate() *fault.Fault {

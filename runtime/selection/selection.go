@@ -3,10 +3,11 @@
 
 // Package selection chooses the model that looks at an image: the call's own
 // model, else the policy's default, else the first of the profile's providers
-// that can see. It is pure: facts in, a choice or a fault out, with every
+// that can see. It is pure: facts in, a plan or a fault out, with every
 // candidate that was examined and the reason for each.
 //
-// A model that was named is used or refused, never replaced by another.
+// A model that a call names is used or refused, never replaced by another. The
+// policy's default gives way to the policy's fallbacks when it fails.
 package selection
 
 import (
@@ -33,33 +34,58 @@ type Input struct {
 	Primary string
 	// Unmounted are the providers, "namespace/name", whose key this pod has not.
 	Unmounted map[string]bool
+	// Discovered are the models that endpoints list; nil when none was asked.
+	// NeedsDiscovery says which of them may matter.
+	Discovered router.Discovered
 }
 
-// Choice is the one model that was chosen, with the endpoint it was chosen on.
+// named is the one route that may be used; empty when the choice is automatic.
+func (in *Input) named() string {
+	model := in.Model
+	if model == "" {
+		model = in.Profile.DefaultModel
+	}
+	if model == "" || strings.EqualFold(model, router.Auto) {
+		return ""
+	}
+	return model
+}
+
+// denied reports a call that names a model where none may.
+func (in *Input) denied() bool {
+	return in.Model != "" && in.Profile.PerCallModel == router.PerCallDenied
+}
+
+// Choice is one model that was chosen, with the endpoint it was chosen on.
 type Choice = router.Entry
 
-// Select chooses. The error is nil or a *fault.Fault; beside an error the
-// Choice is nil, and the Selection still tells what was examined.
-func Select(in Input) (*Choice, *observation.Selection, error) {
-	c := newChooser(in)
-	if in.Model != "" {
-		if in.Profile.PerCallModel == router.PerCallDenied {
-			return c.refuse(perCallDenied(in.Model))
-		}
-		if !isAuto(in.Model) {
-			return c.named(in.Model, true)
-		}
-		return c.auto()
-	}
-	if isAuto(in.Profile.DefaultModel) {
-		return c.auto()
-	}
-	// Fallbacks of the default model (Profile.FallbackModels) come in here: each
-	// is one more named route, tried when the one before it cannot serve.
-	return c.named(in.Profile.DefaultModel, false)
+// Plan is which model looks, and which may after it. It is never changed.
+type Plan struct {
+	// Choice is the model to ask; nil beside an error, and when no fallback is left.
+	Choice *Choice
+	// Selection is never nil. It tells of Choice, or of what was examined in vain.
+	Selection *observation.Selection
+	// Fallbacks are what may take Choice's place, judged, in the policy's order:
+	// none when the call named a model, "auto" included. See FallBack.
+	Fallbacks []Fallback
+
+	primary router.Route
+	refused int                    // how many of Selection.Candidates come before the first that was chosen
+	asked   *observation.Selection // of the last model that was asked and failed
 }
 
-func isAuto(model string) bool { return model == "" || strings.EqualFold(model, router.Auto) }
+// Select chooses. The error is nil or a *fault.Fault. The Plan is never nil:
+// beside an error its Choice is, and its Selection still tells what was examined.
+func Select(in Input) (*Plan, error) {
+	c := newChooser(in)
+	if in.denied() {
+		return c.refuse(perCallDenied(in.Model))
+	}
+	if model := in.named(); model != "" {
+		return c.named(model)
+	}
+	return c.auto()
+}
 
 // chooser gathers candidates on the way to a choice.
 type chooser struct {
@@ -70,8 +96,9 @@ type chooser struct {
 }
 
 func newChooser(in Input) *chooser {
-	c := &chooser{Input: in, catalog: in.Document.Catalog(in.Profile)}
+	c := &chooser{Input: in, catalog: in.Document.Catalog(in.Profile).WithDiscovered(in.Discovered)}
 	c.selection.SelectedMode = observation.ModeUnavailable
+	c.selection.SelectionReason = observation.ReasonExplicitUnavailable
 	c.selection.Candidates = []observation.Candidate{}
 	if in.Primary != "" {
 		c.selection.PrimaryModel = clip(in.Primary)
@@ -93,29 +120,30 @@ func (c *chooser) find(r router.Route) *Choice {
 }
 
 // named uses the one route that was named, or refuses.
-func (c *chooser) named(model string, perCall bool) (*Choice, *observation.Selection, error) {
-	c.selection.SelectionReason = observation.ReasonExplicitUnavailable
+func (c *chooser) named(model string) (*Plan, error) {
 	route, err := router.ParseRoute(model)
 	if err != nil {
 		return c.refuse(badRoute(err))
 	}
+	route = c.catalog.Canonical(route)
 	choice := c.find(route)
 	reason := c.examine(route, choice)
+	if choice == nil {
+		reason = c.judgeUnknown(route)
+	}
 	switch reason {
 	case observation.ReasonAdvertises:
 		return c.choose(choice, observation.ReasonExplicit)
 	case observation.ReasonNotAllowed:
-		return c.refuse(notAllowed(choice.Route, perCall))
+		return c.refuse(notAllowed(route, c.Model != ""))
 	}
-	if choice != nil {
-		route = choice.Route
-	}
-	return c.refuse(c.unavailable(namedUnavailable(route, reason)))
+	return c.refuse(c.unavailable(c.namedUnavailable(route, choice, reason)))
 }
 
 // auto takes the first that can see: the caller's primary model, then the
-// profile's providers in order, each endpoint with each model.
-func (c *chooser) auto() (*Choice, *observation.Selection, error) {
+// profile's providers in order, each endpoint with each model; then what was
+// discovered.
+func (c *chooser) auto() (*Plan, error) {
 	c.selection.SelectionReason = observation.ReasonNone
 	primaryFirst := c.primary.Model != "" && c.Profile.PerCallModel != router.PerCallDenied
 	if primaryFirst {
@@ -135,13 +163,9 @@ func (c *chooser) auto() (*Choice, *observation.Selection, error) {
 	return c.refuse(c.unavailable(noCandidate()))
 }
 
-// examine judges one route by a chain of checks and records it.
+// examine judges one canonical route and records it.
 func (c *chooser) examine(route router.Route, choice *Choice) observation.Reason {
-	candidate := observation.Candidate{Provider: route.Provider, Model: route.Model, ModelRef: route.String(), Reason: c.judge(choice)}
-	if choice != nil {
-		candidate.ModelRef = choice.Route.String()
-		candidate.ImageInput = choice.Model.ImageInput
-	}
+	candidate := c.candidate(route, choice)
 	list := c.selection.Candidates
 	if len(list) < MaxCandidates {
 		list = append(list, candidate)
@@ -150,6 +174,14 @@ func (c *chooser) examine(route router.Route, choice *Choice) observation.Reason
 	}
 	c.selection.Candidates = list
 	return candidate.Reason
+}
+
+func (c *chooser) candidate(route router.Route, choice *Choice) observation.Candidate {
+	return observation.Candidate{
+		Provider: route.Provider, Model: route.Model, ModelRef: route.String(),
+		ImageInput: choice != nil && choice.Model.ImageInput,
+		Reason:     c.judge(choice),
+	}
 }
 
 // reasons are the catalog's verdicts in the words of the runtime's interface.
@@ -172,22 +204,28 @@ func (c *chooser) judge(choice *Choice) observation.Reason {
 }
 
 // choose ends with a choice; a caller's own model is told apart.
-func (c *chooser) choose(choice *Choice, reason observation.Reason) (*Choice, *observation.Selection, error) {
-	s := &c.selection
-	s.SelectedMode, s.SelectionReason = observation.ModeAdapter, reason
-	if choice.Route == c.primary {
-		s.SelectedMode = observation.ModeNative
-		if reason == observation.ReasonAuto {
-			s.SelectionReason = observation.ReasonPrimary
-		}
+func (c *chooser) choose(choice *Choice, reason observation.Reason) (*Plan, error) {
+	plan := &Plan{Choice: choice, Selection: &c.selection, primary: c.primary, refused: len(c.selection.Candidates) - 1}
+	plan.tell(reason)
+	if plan.Selection.SelectedMode == observation.ModeNative && reason == observation.ReasonAuto {
+		plan.Selection.SelectionReason = observation.ReasonPrimary
 	}
-	s.VisionProvider, s.VisionModel, s.VisionModelRef = choice.Route.Provider, choice.Route.Model, choice.Route.String()
-	return choice, s, nil
+	if c.Model == "" {
+		plan.Fallbacks = c.fallbacks()
+	}
+	return plan, nil
 }
 
-func (c *chooser) refuse(f *fault.Fault) (*Choice, *observation.Selection, error) {
-	if c.selection.SelectionReason == "" {
-		c.selection.SelectionReason = observation.ReasonExplicitUnavailable
+// tell writes the choice into the selection.
+func (p *Plan) tell(reason observation.Reason) {
+	s, route := p.Selection, p.Choice.Route
+	s.SelectedMode, s.SelectionReason = observation.ModeAdapter, reason
+	if route == p.primary {
+		s.SelectedMode = observation.ModeNative
 	}
-	return nil, &c.selection, f
+	s.VisionProvider, s.VisionModel, s.VisionModelRef = route.Provider, route.Model, route.String()
+}
+
+func (c *chooser) refuse(f *fault.Fault) (*Plan, error) {
+	return &Plan{Selection: &c.selection}, f
 }

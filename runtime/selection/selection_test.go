@@ -31,7 +31,7 @@ func document() *router.Document {
 		Version: router.Version, Namespace: "team",
 		Providers: []router.Provider{
 			{Name: "team/blind", Transport: chat, Endpoints: endpoints("default"), Models: []router.Model{{Name: "text-1"}}},
-			{Name: "team/gemini", Transport: router.TransportGeminiGenerateContent, Endpoints: endpoints("default"), Models: []router.Model{{Name: "flash", ImageInput: true}}},
+			{Name: "team/later", Transport: "Telegraph", Endpoints: endpoints("default"), Models: []router.Model{{Name: "flash", ImageInput: true}}},
 			{Name: "team/keyed", Transport: chat, Endpoints: endpoints("default"), Models: []router.Model{{Name: "see", ImageInput: true}}},
 			{Name: "vision/shared", Transport: chat, Endpoints: endpoints("eu", "us"), Models: []router.Model{
 				{Name: "text-2"}, {Name: "org/see-2", ImageInput: true}, {Name: "see-3", ImageInput: true},
@@ -40,7 +40,7 @@ func document() *router.Document {
 		Profiles: []router.Profile{{
 			ID: "policy/p", DefaultModel: router.Auto, PerCallModel: router.PerCallAllowed,
 			Providers: []router.ProviderUse{
-				{Alias: "blind", Provider: "team/blind"}, {Alias: "gemini", Provider: "team/gemini"},
+				{Alias: "blind", Provider: "team/blind"}, {Alias: "later", Provider: "team/later"},
 				{Alias: "keyed", Provider: "team/keyed"}, {Alias: "pool", Provider: "vision/shared"},
 			},
 		}},
@@ -50,7 +50,7 @@ func document() *router.Document {
 // The candidates of an automatic choice, as "route reason" lines.
 const (
 	blind    = "blind@default/text-1 model_lacks_image_input"
-	gemini   = "gemini@default/flash provider_transport_unsupported_for_view_image_observation"
+	later    = "later@default/flash provider_transport_unsupported_for_view_image_observation"
 	unkeyed  = "keyed@default/see credential_not_mounted"
 	keyed    = "keyed@default/see model_advertises_image_input"
 	euText   = "pool@eu/text-2 model_lacks_image_input"
@@ -70,11 +70,11 @@ func TestSelect(t *testing.T) {
 		candidates     []string
 	}{
 		"auto takes the first in order that can see, and says why not the others": {
-			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, gemini, keyed},
+			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, later, keyed},
 		},
 		"auto goes past a provider whose key is not mounted, to the next one's first endpoint": {
 			unmounted: true, route: "pool@eu/org/see-2", mode: adapter, reason: observation.ReasonAuto,
-			candidates: []string{blind, gemini, unkeyed, euText, euSee},
+			candidates: []string{blind, later, unkeyed, euText, euSee},
 		},
 		"auto goes past models that the policy does not allow": {
 			edit: func(p *router.Profile) {
@@ -82,33 +82,33 @@ func TestSelect(t *testing.T) {
 			},
 			route: "pool@us/org/see-2", mode: adapter, reason: observation.ReasonAuto,
 			candidates: []string{
-				"blind@default/text-1 model_not_allowed_by_policy", "gemini@default/flash model_not_allowed_by_policy",
+				"blind@default/text-1 model_not_allowed_by_policy", "later@default/flash model_not_allowed_by_policy",
 				"keyed@default/see model_not_allowed_by_policy", "pool@eu/text-2 model_not_allowed_by_policy", euDenied,
 				"pool@eu/see-3 model_not_allowed_by_policy", "pool@us/text-2 model_lacks_image_input",
 				"pool@us/org/see-2 model_advertises_image_input",
 			},
 		},
 		"auto in any case and as the call's model is still auto (H31)": {
-			model: "AUTO", route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, gemini, keyed},
+			model: "AUTO", route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, later, keyed},
 		},
 		"a call's auto beats a named default": {
 			model: "auto", edit: func(p *router.Profile) { p.DefaultModel = "pool@us/see-3" },
-			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, gemini, keyed},
+			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, later, keyed},
 		},
 		"the caller's own model is first when it sees (H21, H26)": {
 			primary: "pool@us/see-3", route: "pool@us/see-3", mode: native, reason: observation.ReasonPrimary,
 			candidates: []string{"pool@us/see-3 model_advertises_image_input"},
 		},
 		"the caller's blind model is examined first and once (H24)": {
-			primary: "blind/text-1", route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, gemini, keyed},
+			primary: "blind/text-1", route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, later, keyed},
 		},
 		"the caller's model that the router does not have is told": {
 			primary: "openai/gpt-6", route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto,
-			candidates: []string{"openai/gpt-6 route_not_in_router", blind, gemini, keyed},
+			candidates: []string{"openai/gpt-6 route_not_in_router", blind, later, keyed},
 		},
 		"the caller's model steers nothing where calls may not name a model": {
 			primary: "pool@us/see-3", edit: func(p *router.Profile) { p.PerCallModel = router.PerCallDenied },
-			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, gemini, keyed},
+			route: "keyed@default/see", mode: adapter, reason: observation.ReasonAuto, candidates: []string{blind, later, keyed},
 		},
 		"a call's route keeps its endpoint (H53)": {
 			model: "pool@us/org/see-2", route: "pool@us/org/see-2", mode: adapter, reason: observation.ReasonExplicit,
@@ -129,10 +129,11 @@ func TestSelect(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(tc.model, tc.primary, tc.edit, tc.unmounted)
-			choice, s, err := selection.Select(in)
+			plan, err := selection.Select(in)
 			if err != nil {
 				t.Fatalf("Select refused: %v", err)
 			}
+			choice, s := plan.Choice, plan.Selection
 			if got := choice.Route.String(); got != tc.route || s.VisionModelRef != tc.route {
 				t.Errorf("route = %s, told as %s; want %s", got, s.VisionModelRef, tc.route)
 			}
@@ -167,7 +168,7 @@ func TestSelectRefuses(t *testing.T) {
 		"a provider that the router does not have":                {model: "nobody/x", kind: fault.VisionAdapterUnavailable, reason: "RouteNotInRouter", candidates: 1, explicitNone: true},
 		"an endpoint that the provider does not have":             {model: "pool@asia/see-3", kind: fault.VisionAdapterUnavailable, reason: "RouteNotInRouter", candidates: 1, explicitNone: true},
 		"a model that the provider does not have":                 {model: "pool@eu/see-9", kind: fault.VisionAdapterUnavailable, reason: "RouteNotInRouter", candidates: 1, explicitNone: true},
-		"a transport that this build cannot speak":                {model: "gemini/flash", kind: fault.VisionAdapterUnavailable, reason: "TransportUnsupported", candidates: 1, explicitNone: true},
+		"a transport that this build cannot speak":                {model: "later/flash", kind: fault.VisionAdapterUnavailable, reason: "TransportUnsupported", candidates: 1, explicitNone: true},
 		"a key that is not mounted":                               {model: "keyed/see", unmounted: true, kind: fault.VisionAdapterUnavailable, reason: "CredentialNotMounted", candidates: 1, explicitNone: true},
 		"a text that is no route":                                 {model: "gpt-4o", kind: fault.InvalidToolInput, reason: "InvalidRoute", explicitNone: true},
 		"an upper-case provider":                                  {model: "Pool/see-3", kind: fault.InvalidToolInput, reason: "InvalidRoute", explicitNone: true},
@@ -199,10 +200,11 @@ func TestSelectRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			choice, s, err := selection.Select(input(tc.model, "", tc.edit, tc.unmounted))
+			plan, err := selection.Select(input(tc.model, "", tc.edit, tc.unmounted))
 			if err == nil {
-				t.Fatalf("chose %s", choice.Route)
+				t.Fatalf("chose %s", plan.Choice.Route)
 			}
+			choice, s := plan.Choice, plan.Selection
 			f := fault.As(err)
 			if choice != nil || f.Kind != tc.kind || f.Reason != tc.reason {
 				t.Errorf("got choice %v and fault %s %s; want %s %s", choice, f.Kind, f.Reason, tc.kind, tc.reason)
@@ -226,10 +228,11 @@ func TestManyCandidatesAreBoundedAndTheChosenOneIsAmongThem(t *testing.T) {
 	for i := range 200 {
 		doc.Providers[0].Models = append(doc.Providers[0].Models, router.Model{Name: fmt.Sprintf("text-%d", i+2)})
 	}
-	_, s, err := selection.Select(selection.Input{Document: doc, Profile: &doc.Profiles[0]})
+	plan, err := selection.Select(selection.Input{Document: doc, Profile: &doc.Profiles[0]})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := plan.Selection
 	if n := len(s.Candidates); n != selection.MaxCandidates || s.Candidates[n-1].ModelRef != s.VisionModelRef {
 		t.Errorf("%d candidates, the last %s; chosen %s", n, s.Candidates[n-1].ModelRef, s.VisionModelRef)
 	}
@@ -262,7 +265,7 @@ func BenchmarkSelectAuto(b *testing.B) {
 	in := input("", "", nil, true)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := selection.Select(in); err != nil {
+		if _, err := selection.Select(in); err != nil {
 			b.Fatal(err)
 		}
 	}
