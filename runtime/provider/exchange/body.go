@@ -47,6 +47,15 @@ func Encode(message, slot any, image []byte) (*Body, error) {
 	return &Body{prefix: data[:cut:cut], image: image, suffix: data[cut:]}, nil
 }
 
+// Plain writes a message that holds no image.
+func Plain(message any) (*Body, error) {
+	data, err := marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("writing request: %w", err)
+	}
+	return &Body{prefix: data}, nil
+}
+
 // marshal leaves <, > and & as they are: vendors count characters.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer

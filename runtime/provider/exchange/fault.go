@@ -19,10 +19,12 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 )
 
-// StatusError is a reply with a status other than 200: what of its error is
-// safe to show, and to decide by. The message is not kept: providers repeat
-// keys and request bytes in it.
+// StatusError is a reply with a status other than 200, or with an error in a
+// reply of status 200: what of its error is safe to show, and to decide by. The
+// message is not kept: providers repeat keys and request bytes in it.
 type StatusError struct {
+	// Status is the reply's; for an error in a reply of status 200, what that
+	// error stands for where it tells.
 	Status int
 	// Code and Type are the vendor's words, such as "invalid_image_format" and
 	// "invalid_request_error"; empty when it has none or they are no words.
@@ -60,20 +62,32 @@ func RefusesFormat(err error, member string) bool {
 	if !ok || (e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity && e.Status != http.StatusNotImplemented) {
 		return false
 	}
-	if e.AboutImage || notAboutFormat[e.Code] {
+	if notAboutFormat[e.Code] || byPolicy[e.Code] {
 		return false
 	}
-	return e.Param == "" || e.Param == member || strings.HasPrefix(e.Param, member+".")
+	if e.Param == "" {
+		return !e.AboutImage
+	}
+	return e.Param == member || strings.HasPrefix(e.Param, member+".")
 }
 
-// notAboutFormat are codes that say that another request would be refused as well.
+// notAboutFormat are codes that say that the same request would be refused
+// without structured output as well; so do those of byPolicy.
 var notAboutFormat = map[string]bool{
-	"context_length_exceeded": true, "model_not_found": true, "content_filter": true, "content_policy_violation": true,
-	"insufficient_quota": true, "string_above_max_length": true,
+	"context_length_exceeded": true, "model_not_found": true, noQuota: true, "string_above_max_length": true,
 }
 
-// word is what vendors' codes look like; keys do not.
-var word = regexp.MustCompile(`^[A-Za-z]+([_.][A-Za-z]+){0,7}$`)
+// byPolicy are the codes of content filters: OpenAI's, Azure's and Alibaba's.
+var byPolicy = map[string]bool{
+	"content_filter": true, "content_policy_violation": true, "image_content_policy_violation": true,
+	"responsible_ai_policy_violation": true, "responsibleaipolicyviolation": true, "moderation_blocked": true,
+	"invalid_prompt": true, "data_inspection_failed": true, "datainspectionfailed": true,
+}
+
+// word is what vendors' codes look like, of which base64 is all that has
+// digits; keys do not, not even those that are all letters: they have more of
+// them in a row.
+var word = regexp.MustCompile(`^[A-Za-z]{1,30}([_.]([A-Za-z]{1,30}|base64)){0,7}$`)
 
 // wordOf returns v when it is a word, in lower case.
 func wordOf(v any) string {
@@ -95,7 +109,7 @@ type apiError struct {
 
 // imageWords is how vendors that have no code for it say that they do not take
 // an image: too large in bytes or pixels, or not of a type they know.
-var imageWords = regexp.MustCompile(`(?i)\bimages?\b.{0,80}\b(exceeds?|too large|too many|maximum|max allowed|dimensions?|media type|formats?|unsupported|invalid|corrupt(ed)?|decode)\b|\b(unsupported|invalid|could not (process|decode)|cannot (process|identify|decode)|unable to process|failed to (process|decode))\b.{0,40}\bimages?\b`)
+var imageWords = regexp.MustCompile(`(?i)\bimages?\b.{0,80}\b(exceed(s|ed|ing)?|too large|too many|maximum|max allowed|dimensions?|media.type|formats?|unsupported|invalid|corrupt(ed)?|decode)\b|\b(unsupported|invalid|could not (process|decode)|cannot (process|identify|decode)|unable to process|failed to (process|decode))\b.{0,40}\bimages?\b`)
 
 // readStatus reads an error's body.
 func readStatus(status int, body []byte) *StatusError {
@@ -149,14 +163,19 @@ func statusFault(resp *http.Response) *fault.Fault {
 	return f
 }
 
+// noQuota is how OpenAI, and those who imitate it, say in a 429 that waiting does not help.
+const noQuota = "insufficient_quota"
+
 // fault is the table.
 func (e *StatusError) fault() *fault.Fault {
 	code, words := e.Status, e.words()
 	switch {
+	case code < 500 && byPolicy[e.Code]:
+		return Refused("the provider's content filter refused the request%s", words)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return Failed("Unauthorized", false, "the provider refused the credential with status %d%s", code, words).
 			Hint("Check the key in the provider's Secret and what it may do.")
-	case code == http.StatusTooManyRequests && e.Code == "insufficient_quota":
+	case code == http.StatusPaymentRequired || code == http.StatusTooManyRequests && (e.Code == noQuota || e.Type == noQuota):
 		return Failed("QuotaExhausted", false, "the provider's account has no quota left%s", words).
 			Hint("Ask the platform team: the provider's account needs more quota.")
 	case code == http.StatusTooManyRequests:
@@ -179,13 +198,51 @@ func (e *StatusError) fault() *fault.Fault {
 }
 
 // ErrorIn is a fault for an error that a provider put into a reply of status
-// 200, or nil when raw is none.
+// 200, or nil when raw is none. Gateways do so once the reply has begun, and
+// give the status that it should have had as the error's code; others give a
+// word. Where neither tells, calling again is not worth it.
 func ErrorIn(raw json.RawMessage) *fault.Fault {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
 	e := readStatus(http.StatusOK, append(append([]byte(`{"error":`), raw...), '}'))
-	return Failed("UpstreamStatus", false, "the provider answered with an error%s", e.words()).Because(e)
+	f := Failed("UpstreamStatus", false, "the provider answered with an error%s", e.words())
+	if status := statusIn(raw, e); status != 0 {
+		e.Status = status
+		as := e.fault()
+		f.Reason, f.Retryable, f.RecoveryHint = as.Reason, as.Retryable, as.RecoveryHint
+	}
+	return f.Because(e)
+}
+
+// statusIn is the status that an error in a reply of status 200 stands for, 0
+// when it does not tell.
+func statusIn(raw json.RawMessage, e *StatusError) int {
+	var numbered struct {
+		Code int `json:"code"`
+	}
+	if json.Unmarshal(raw, &numbered) == nil && numbered.Code >= 400 && numbered.Code < 600 {
+		return numbered.Code
+	}
+	if status := wordStatus[e.Code]; status != 0 {
+		return status
+	}
+	if status := wordStatus[e.Type]; status != 0 {
+		return status
+	}
+	if e.AboutImage {
+		return http.StatusBadRequest
+	}
+	return 0
+}
+
+// wordStatus are the words by which vendors name, in a reply of status 200, what
+// is otherwise a status of its own.
+var wordStatus = map[string]int{
+	"server_error": http.StatusInternalServerError, "internal_server_error": http.StatusInternalServerError,
+	"api_error": http.StatusInternalServerError, "overloaded_error": http.StatusServiceUnavailable,
+	"rate_limit_exceeded": http.StatusTooManyRequests, "rate_limit_error": http.StatusTooManyRequests,
+	noQuota: http.StatusTooManyRequests, "timeout": http.StatusGatewayTimeout,
 }
 
 // maxRetryAfter bounds what a provider may ask for.
