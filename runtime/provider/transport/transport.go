@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package transport makes the HTTP client of one endpoint out of small
-// http.RoundTripper decorators: deadline, user agent and extra headers,
-// credential, response limit, redacted errors, over a dialer that refuses
-// link-local and metadata addresses after resolution. It knows no wire
-// protocol and retries nothing.
+// http.RoundTripper decorators, over a dialer that refuses link-local and
+// metadata addresses after resolution. A request passes them in this order, and
+// its reply in the opposite one:
+//
+//  1. record logs the call, from what all the others leave of it;
+//  2. redact makes every error one with a fixed text;
+//  3. deadline bounds all that follows, reading of the reply included;
+//  4. guardHost refuses hosts that spell a refused address;
+//  5. setHeaders adds the user agent and the endpoint's extra headers;
+//  6. authorize adds the credential, after them so that none replaces it;
+//  7. limitResponse bounds the reply, as it is after decompression.
+//
+// It knows no wire protocol and retries nothing.
 package transport
 
 import (
@@ -13,6 +22,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"time"
@@ -42,11 +52,16 @@ type Options struct {
 	Version string
 	// Auth puts the credential on each request; nil for providers without one.
 	Auth *Auth
+	// Logger gets one line at debug for each HTTP call, without headers, bodies
+	// and query; nil discards them.
+	Logger *slog.Logger
 }
 
 // Auth says how a credential travels.
 type Auth struct {
-	// Header is "Authorization" or a vendor's own; Scheme is put before the key, such as "Bearer ".
+	// Header is "Authorization" or a vendor's own, such as "api-key" (Azure) or
+	// "x-goog-api-key"; Scheme is put before the key, such as "Bearer ", and is
+	// empty where the key stands alone.
 	Header string
 	Scheme string
 	Source Source
@@ -73,6 +88,9 @@ func New(o Options) (*http.Client, error) {
 	rt = guardHost(rt)
 	rt = deadline(rt, timeout)
 	rt = redact(rt)
+	if o.Logger != nil {
+		rt = record(rt, o.Logger)
+	}
 	return &http.Client{Transport: rt, CheckRedirect: sameOrigin}, nil
 }
 
