@@ -13,8 +13,8 @@ import (
 // take as structs.
 const MaxElements = 1000
 
-// Array is a JSON array of which the first MaxElements are read. Null is an
-// array without any.
+// Array is a JSON array of which the first MaxElements are read. Null is
+// nil, and an empty array is not.
 type Array[T any] []T
 
 // UnmarshalJSON reads element by element, so that the rest takes no memory.
@@ -27,6 +27,7 @@ func (a *Array[T]) UnmarshalJSON(data []byte) error {
 	if open, err := d.Token(); err != nil || open != json.Delim('[') {
 		return errShape
 	}
+	*a = Array[T]{}
 	for d.More() && len(*a) < MaxElements {
 		var element T
 		if err := d.Decode(&element); err != nil {

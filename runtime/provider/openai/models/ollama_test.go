@@ -1,0 +1,188 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/provider"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
+)
+
+// ollama is a server with models of these names; show answers for one of them.
+// It keeps what was shown.
+type ollama struct {
+	names []string
+	show  func(w http.ResponseWriter, model string)
+
+	mu            sync.Mutex
+	shown         []string
+	now, together int
+}
+
+func (o *ollama) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method + " " + r.URL.Path {
+	case "GET /ai/v1/models":
+		var list []string
+		for _, name := range o.names {
+			list = append(list, fmt.Sprintf(`{"id":%q,"object":"model","created":1,"owned_by":"library"}`, name))
+		}
+		_, _ = io.WriteString(w, `{"object":"list","data":[`+strings.Join(list, ",")+`]}`)
+	case "POST /ai/api/show":
+		var body struct{ Model string }
+		raw, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(raw, &body); err != nil || string(raw) != fmt.Sprintf(`{"model":%q}`, body.Model) {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		o.mu.Lock()
+		o.shown = append(o.shown, body.Model)
+		o.now++
+		o.together = max(o.together, o.now)
+		o.mu.Unlock()
+		o.show(w, body.Model)
+		o.mu.Lock()
+		o.now--
+		o.mu.Unlock()
+	default:
+		w.WriteHeader(http.StatusNotFound)
+	}
+}
+
+const (
+	seeing = `{"license":"…","details":{"family":"gemma3"},"model_info":{"general.architecture":"gemma3","gemma3.context_length":131072,"gemma3.vision.image_size":896,"tokenizer.ggml.tokens":null},"capabilities":["completion","vision"]}`
+	blind  = `{"model_info":{"llama.context_length":8192,"llama.embedding_length":4096},"capabilities":["completion","tools"]}`
+)
+
+func TestOllamaIsAskedWhatEachModelCanDo(t *testing.T) {
+	o := &ollama{names: []string{"gemma3:4b", "llama3:8b", "old", "bare"}, show: func(w http.ResponseWriter, model string) {
+		_, _ = io.WriteString(w, map[string]string{
+			"gemma3:4b": seeing, "llama3:8b": blind, "old": `{"model_info":{"llama.context_length":2048}}`, "bare": `{"capabilities":[]}`,
+		}[model])
+	}}
+	got, err := models.List(context.Background(), endpoint(t, "/ai/v1/", o.ServeHTTP))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []provider.Listed{
+		{Name: "gemma3:4b", ImageInput: provider.Yes, ContextWindowTokens: 131072},
+		{Name: "llama3:8b", ImageInput: provider.No, ContextWindowTokens: 8192},
+		{Name: "old"}, // a version without capabilities
+		{Name: "bare", ImageInput: provider.No},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Case H37 of the behaviours.
+func TestH37OneModelsFailingProbeIsSkipped(t *testing.T) {
+	o := &ollama{names: []string{"a", "broken", "b"}, show: func(w http.ResponseWriter, model string) {
+		if model == "broken" {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, seeing)
+	}}
+	got, err := models.List(context.Background(), endpoint(t, "/ai/v1", o.ServeHTTP))
+	want := []provider.Listed{
+		{Name: "a", ImageInput: provider.Yes, ContextWindowTokens: 131072},
+		{Name: "broken"},
+		{Name: "b", ImageInput: provider.Yes, ContextWindowTokens: 131072},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestWhenEveryProbeFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status int
+		fails  bool
+	}{
+		"in a way that may pass, the list fails":                  {http.StatusServiceUnavailable, true},
+		"in a way that will not, as behind a gateway, nothing is": {http.StatusNotFound, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &ollama{names: []string{"a", "b"}, show: func(w http.ResponseWriter, _ string) { w.WriteHeader(tc.status) }}
+			got, err := models.List(context.Background(), endpoint(t, "/ai/v1", o.ServeHTTP))
+			if tc.fails {
+				if err == nil || !fault.As(err).Retryable {
+					t.Errorf("%v, %v", got, err)
+				}
+				return
+			}
+			if diff := cmp.Diff([]provider.Listed{{Name: "a"}, {Name: "b"}}, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestFewOfALongListAreShown(t *testing.T) {
+	var first atomic.Int32
+	met := make(chan struct{})
+	o := &ollama{show: func(w http.ResponseWriter, _ string) {
+		if first.Add(1) == 4 {
+			close(met)
+		}
+		<-met // the first calls wait for each other
+		_, _ = io.WriteString(w, seeing)
+	}}
+	for i := range 50 {
+		o.names = append(o.names, fmt.Sprintf("m%d", i))
+	}
+	got, err := models.List(context.Background(), endpoint(t, "/ai/v1", o.ServeHTTP))
+	if err != nil || len(got) != 50 || got[31].ImageInput != provider.Yes || got[32].ImageInput != provider.Unknown {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if len(o.shown) != 32 || o.together != 4 {
+		t.Errorf("%d were shown, %d at once", len(o.shown), o.together)
+	}
+}
+
+func TestOthersAreNotAskedToShow(t *testing.T) {
+	for name, tc := range map[string]struct{ path, owner string }{
+		"a base URL that does not end in /v1": {"/ai/v1/models/..", "library"},
+		"another owner":                       {"/ai/v1", "vllm"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			_, err := models.List(context.Background(), endpoint(t, tc.path, func(w http.ResponseWriter, _ *http.Request) {
+				calls++
+				_, _ = io.WriteString(w, `{"data":[{"id":"a","owned_by":"`+tc.owner+`"}]}`)
+			}))
+			if err != nil || calls != 1 {
+				t.Errorf("%d calls, %v", calls, err)
+			}
+		})
+	}
+}
+
+func TestACallerWhoLeavesGetsNoHalfList(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := &ollama{names: []string{"a", "b", "c", "d", "e", "f"}, show: func(w http.ResponseWriter, model string) {
+		if model != "a" {
+			cancel()
+			return
+		}
+		_, _ = io.WriteString(w, seeing)
+	}}
+	got, err := models.List(ctx, endpoint(t, "/ai/v1", o.ServeHTTP))
+	if err == nil || fault.As(err).Reason != "Canceled" {
+		t.Errorf("%v, %v", got, err)
+	}
+}
