@@ -16,6 +16,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/reload"
 	"github.com/visionoperator/vision-operator/runtime/serve/rest"
 	"github.com/visionoperator/vision-operator/runtime/serve/tool"
@@ -101,13 +102,12 @@ func checkDirectory(path string) error {
 // view answers one call for every way in: it counts and logs what came of it,
 // and turns a panic into a fault, so that one image cannot end the process.
 // Neither path nor prompt is logged: they may hold what users wrote.
-func (a *app) view(ctx context.Context, args tool.Args) (result *observation.Result, err error) {
+func (a *app) view(ctx context.Context, call tool.Call) (result *observation.Result, err error) {
 	began := time.Now()
 	done := a.metrics.ViewStarted()
 	defer func() {
 		if p := recover(); p != nil {
-			a.log.Error("answering a view panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			result, err = nil, fault.New(fault.VisionObservationFailed, "Internal", "the vision runtime failed unexpectedly")
+			result, err = nil, a.panicked("answering a view", p)
 		}
 		outcome := outcomeOf(result, err)
 		done(outcome)
@@ -118,7 +118,33 @@ func (a *app) view(ctx context.Context, args tool.Args) (result *observation.Res
 		a.logDecision(result)
 		a.log.Info("view answered", attributes...)
 	}()
-	return a.engine.View(ctx, engine.Request{Path: args.Path, Prompt: args.Prompt, Model: args.Model})
+	return a.engine.View(ctx, engine.Request{Path: call.Path, Prompt: call.Prompt, Model: call.Model, PrimaryModel: call.PrimaryModel})
+}
+
+// upload keeps one image: it logs what came of it, and turns a panic into a
+// fault, as view does.
+func (a *app) upload(ctx context.Context, r io.Reader, size int64) (kept *reference.Kept, err error) {
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			kept, err = nil, a.panicked("keeping an image", p)
+		}
+		duration := time.Since(began).Milliseconds()
+		if err != nil {
+			f := fault.As(err)
+			a.log.Info("upload answered", "outcome", string(f.Kind), "duration_ms", duration, "reason", f.Reason)
+			return
+		}
+		a.log.Info("upload answered", "outcome", "kept", "duration_ms", duration, "bytes", kept.Reference.ByteCount, "existed", kept.Existed)
+	}()
+	return a.engine.Upload(ctx, r, size)
+}
+
+// panicked logs a panic without what it says, which may be content, and is the
+// fault to answer with.
+func (a *app) panicked(doing string, p any) *fault.Fault {
+	a.log.Error(doing+" panicked", "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+	return fault.New(fault.VisionObservationFailed, "Internal", "the vision runtime failed unexpectedly")
 }
 
 // logDecision says, at level debug, which routes were considered for a view and

@@ -78,8 +78,8 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.agents = &http.Server{
-		Handler: serve.Handler(a.routes(), guard.Options{
-			Port: agents.Addr().(*net.TCPAddr).Port, MaxBodyBytes: a.engine.MaxBodyBytes,
+		Handler: serve.Handler(a.routes(), serve.Options{
+			Guard: guard.Options{Port: agents.Addr().(*net.TCPAddr).Port}, MaxBodyBytes: a.engine.MaxBodyBytes,
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
@@ -110,7 +110,10 @@ func openListeners(cfg serveConfig) (agents, probes net.Listener, err error) {
 
 // routes are all paths for agents.
 func (a *app) routes() []serve.Route {
-	paths := rest.Routes(rest.Options{View: a.view, Router: a.routerStatus, Version: buildVersion()})
+	paths := rest.Routes(rest.Options{
+		View: a.view, Upload: a.upload, MaxImageBytes: a.engine.MaxImageBytes, Reference: a.engine.Reference,
+		Router: a.routerStatus, Version: buildVersion(),
+	})
 	return append(paths, mcp.Route(mcp.NewServer(a.view, buildVersion()), a.mcpEnabled))
 }
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -25,8 +26,8 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 	for _, route := range s.app.routes() {
 		paths = append(paths, route.Path)
 	}
-	if len(paths) < 6 {
-		t.Fatalf("only %q are walked", paths)
+	if len(paths) != 8 {
+		t.Fatalf("%q are walked", paths)
 	}
 	attacks := map[string]func(*http.Request){
 		"a rebound name":        func(r *http.Request) { r.Host = "evil.example:" + port(s) },
@@ -45,7 +46,8 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Header.Set("Content-Type", "application/json")
+				media, _ := taken(path)
+				r.Header.Set("Content-Type", media)
 				r.Header.Set("Accept", "application/json, text/event-stream")
 				attack(r)
 				got := do(t, r)
@@ -59,19 +61,27 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 				}
 			}
 		}
-		// What a page may send without asking first.
-		for _, simple := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""} {
+		media, most := taken(path)
+		// What a page may send without asking first, and what another path takes.
+		foreign := []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "image/png", "application/json"}
+		for _, sent := range foreign {
+			if sent == media {
+				continue
+			}
 			r, _ := http.NewRequest(http.MethodPost, s.url(path), strings.NewReader("{}"))
-			r.Header["Content-Type"] = []string{simple}
+			r.Header["Content-Type"] = []string{sent}
 			if got := do(t, r); got.status != http.StatusUnsupportedMediaType {
-				t.Errorf("POST %s as %q: status %d", path, simple, got.status)
+				t.Errorf("POST %s as %q: status %d", path, sent, got.status)
 			}
 		}
-		r, _ := http.NewRequest(http.MethodPost, s.url(path), strings.NewReader(strings.Repeat(" ", 1<<20+1)))
-		r.Header.Set("Content-Type", "application/json")
-		got := do(t, r)
-		if f := got.fault(t); got.status != http.StatusRequestEntityTooLarge || f["kind"] != "budget_exceeded" {
-			t.Errorf("POST %s with more than a MiB: status %d, %v", path, got.status, f)
+		for _, length := range []int64{most + 1, -1} { // -1: chunked
+			r, _ := http.NewRequest(http.MethodPost, s.url(path), io.LimitReader(zeros{}, most+1))
+			r.ContentLength = length
+			r.Header.Set("Content-Type", media)
+			got := do(t, r)
+			if f := got.fault(t); got.status != http.StatusRequestEntityTooLarge || f["reason"] != "BodyTooLarge" {
+				t.Errorf("POST %s with more than %d bytes: status %d, %v", path, most, got.status, f)
+			}
 		}
 	}
 	star, _ := http.NewRequest(http.MethodOptions, s.url(""), nil)
@@ -83,6 +93,19 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 		t.Errorf("the model was called %d times", n)
 	}
 }
+
+// taken is the type of body that a path takes, and the most bytes of it.
+func taken(path string) (media string, most int64) {
+	if path == "/v1/images" {
+		return "image/png", 20 << 20 // the profile's limits.image.maxBytes
+	}
+	return "application/json", 1 << 20
+}
+
+// zeros yields zeros without end.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func port(s *server) string {
 	_, p, _ := strings.Cut(s.agentsAt.String(), ":")
@@ -112,7 +135,8 @@ func TestEveryRouteIsDescribedAndEveryDescribedPathIsARoute(t *testing.T) {
 	for path, methods := range doc.Paths {
 		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
 			r, _ := http.NewRequest(strings.ToUpper(method), s.url(path), strings.NewReader("{}"))
-			r.Header.Set("Content-Type", "application/json")
+			media, _ := taken(path)
+			r.Header.Set("Content-Type", media)
 			status := do(t, r).status
 			if described := methods[method] != nil; described == (status == http.StatusMethodNotAllowed) {
 				t.Errorf("%s %s is described: %t; status %d", method, path, described, status)

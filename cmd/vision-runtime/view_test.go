@@ -296,7 +296,7 @@ func pngHeader(width, height uint32) []byte {
 func TestAPanicBecomesAFaultAndIsCounted(t *testing.T) {
 	log := &lines{}
 	broken := &app{log: newLogger(log, slog.LevelInfo), metrics: telemetry.New(time.Now())} // it has no engine
-	_, err := broken.view(t.Context(), tool.Args{Path: "/secret/path.png", Prompt: "secret prompt"})
+	_, err := broken.view(t.Context(), tool.Call{Args: tool.Args{Path: "/secret/path.png", Prompt: "secret prompt"}})
 	if f := fault.As(err); f.Kind != fault.VisionObservationFailed || f.Reason != "Internal" {
 		t.Errorf("got %v", err)
 	}

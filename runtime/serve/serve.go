@@ -24,15 +24,32 @@ type Route struct {
 	// Path is a pattern of http.ServeMux without a method.
 	Path    string
 	Handler http.Handler
+	// Body is what the path takes as the body of a request. Nil takes JSON
+	// within Options.MaxBodyBytes.
+	Body *guard.Body
+}
+
+// Options are what requests are held against.
+type Options struct {
+	Guard guard.Options
+	// MaxBodyBytes lowers guard.MaxJSONBytes for every path that takes JSON,
+	// those that nothing is served at as well.
+	MaxBodyBytes guard.Limit
 }
 
 // Handler serves routes, and a fault as JSON for every other path. The guard
-// stands before all of them: no route can be added that is not behind it.
-func Handler(routes []Route, opts guard.Options) http.Handler {
+// stands before all of them: no route can be added that is not behind it, and
+// none that reads a body without a rule.
+func Handler(routes []Route, opts Options) http.Handler {
+	json := guard.JSON(opts.MaxBodyBytes)
 	mux := http.NewServeMux()
 	for _, route := range routes {
-		mux.Handle(route.Path, route.Handler)
+		body := route.Body
+		if body == nil {
+			body = json
+		}
+		mux.Handle(route.Path, body.Handler(route.Handler))
 	}
-	mux.HandleFunc("/", reply.NotFound)
-	return guard.Handler(mux, opts)
+	mux.Handle("/", json.Handler(http.HandlerFunc(reply.NotFound)))
+	return guard.Handler(mux, opts.Guard)
 }

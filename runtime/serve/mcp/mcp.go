@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,16 +60,51 @@ func NewServer(view tool.View, version string) *sdk.Server {
 // the model sees them; nothing it does is an error of the protocol.
 func handler(view tool.View) sdk.ToolHandler {
 	return func(ctx context.Context, request *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		args, err := tool.Decode(request.Params.Arguments)
+		call, err := readCall(request.Params)
 		if err != nil {
 			return failed(reply.NewFailure(err, nil))
 		}
-		result, err := view(ctx, args)
+		result, err := view(ctx, call)
 		if err != nil {
 			return failed(reply.NewFailure(err, result))
 		}
 		return answer(observation.Text(result), result, false)
 	}
+}
+
+// readCall reads the arguments, and the caller's own model out of _meta, where
+// hosts put what their model did not write.
+func readCall(params *sdk.CallToolParamsRaw) (tool.Call, error) {
+	args, err := tool.Decode(params.Arguments)
+	if err != nil {
+		return tool.Call{}, err
+	}
+	where := "_meta[" + strconv.Quote(tool.PrimaryModelMeta) + "]"
+	said, given := params.Meta[tool.PrimaryModelMeta]
+	if !given {
+		return tool.Call{Args: args}, nil
+	}
+	text, ok := said.(string)
+	if !ok {
+		return tool.Call{}, tool.BadPrimaryModel(where, kindOf(said))
+	}
+	primary, err := tool.PrimaryModel(where, text)
+	return tool.Call{Args: args, PrimaryModel: primary}, err
+}
+
+// kindOf names the JSON type of a decoded value that is no string.
+func kindOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case map[string]any:
+		return "object"
+	case []any:
+		return "array"
+	}
+	return "number"
 }
 
 func failed(failure *reply.Failure) (*sdk.CallToolResult, error) {
@@ -123,7 +159,7 @@ func Route(server *sdk.Server, enabled func() bool) serve.Route {
 		&sdk.StreamableHTTPOptions{
 			Stateless:                    true,
 			JSONResponse:                 true,
-			MaxRequestBodyBytes:          guard.MaxBodyBytes,
+			MaxRequestBodyBytes:          guard.MaxJSONBytes,
 			PropagateRequestCancellation: true,
 		},
 	)
@@ -147,7 +183,7 @@ func disabled() *fault.Fault {
 // ServeStdio serves one session over a pair of streams, newline-delimited
 // JSON-RPC, until the peer closes in or ctx ends.
 func ServeStdio(ctx context.Context, server *sdk.Server, in io.ReadCloser, out io.WriteCloser) error {
-	err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: guard.MaxBodyBytes})
+	err := server.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: guard.MaxJSONBytes})
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving MCP over standard input: %w", err)
 	}

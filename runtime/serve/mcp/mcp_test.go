@@ -82,7 +82,7 @@ func TestTheToolIsListedWithItsSchemasAndUses(t *testing.T) {
 }
 
 func TestContentAloneAndStructuredContentAloneCarryTheWholeObservation(t *testing.T) {
-	session := connect(t, func(context.Context, tool.Args) (*observation.Result, error) { return result, nil })
+	session := connect(t, func(context.Context, tool.Call) (*observation.Result, error) { return result, nil })
 	got := call(t, session, `{"path":"/w/a.png","prompt":"42"}`)
 	if got.IsError || len(got.Content) != 1 {
 		t.Fatalf("got %+v", got)
@@ -103,7 +103,7 @@ func TestAFailureIsAResultThatStillValidates(t *testing.T) {
 	failing := fault.New(fault.VisionObservationFailed, "Upstream", "the model answered 500").Hint("Try another model.")
 	failing.Retryable = true
 	partial := &observation.Result{VisualReference: reference, VisionSelection: selection}
-	session := connect(t, func(context.Context, tool.Args) (*observation.Result, error) { return partial, failing })
+	session := connect(t, func(context.Context, tool.Call) (*observation.Result, error) { return partial, failing })
 	got := call(t, session, `{"path":"/w/a.png","prompt":"p"}`)
 	if !got.IsError {
 		t.Error("the failure is not marked")
@@ -119,9 +119,9 @@ func TestAFailureIsAResultThatStillValidates(t *testing.T) {
 }
 
 func TestArgumentsAreNeitherConvertedNorIgnored(t *testing.T) {
-	var seen []tool.Args
-	session := connect(t, func(_ context.Context, args tool.Args) (*observation.Result, error) {
-		seen = append(seen, args)
+	var seen []tool.Call
+	session := connect(t, func(_ context.Context, call tool.Call) (*observation.Result, error) {
+		seen = append(seen, call)
 		return result, nil
 	})
 	for arguments, reason := range map[string]string{
@@ -149,8 +149,62 @@ func TestArgumentsAreNeitherConvertedNorIgnored(t *testing.T) {
 		t.Fatalf("refused arguments reached the view: %+v", seen)
 	}
 	call(t, session, `{"path":"a","prompt":"42"}`)
-	if len(seen) != 1 || seen[0] != (tool.Args{Path: "a", Prompt: "42"}) {
+	if len(seen) != 1 || seen[0] != (tool.Call{Args: tool.Args{Path: "a", Prompt: "42"}}) {
 		t.Errorf("the view saw %+v", seen)
+	}
+}
+
+func TestTheCallersOwnModelComesByMeta(t *testing.T) {
+	var seen []tool.Call
+	session := connect(t, func(_ context.Context, call tool.Call) (*observation.Result, error) {
+		seen = append(seen, call)
+		return result, nil
+	})
+	ask := func(meta sdk.Meta) *sdk.CallToolResult {
+		t.Helper()
+		got, err := session.CallTool(t.Context(), &sdk.CallToolParams{
+			Meta: meta, Name: tool.Name, Arguments: json.RawMessage(`{"path":"a","prompt":"b"}`),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for name, test := range map[string]struct {
+		meta sdk.Meta
+		want string
+	}{
+		"none":              {nil, ""},
+		"other keys":        {sdk.Meta{"example.com/x": 1, "primary-model": 2}, ""},
+		"a route":           {sdk.Meta{tool.PrimaryModelMeta: "openai@eu/gpt-6"}, "openai@eu/gpt-6"},
+		"a short route":     {sdk.Meta{tool.PrimaryModelMeta: " openai/gpt-6 "}, "openai/gpt-6"},
+		"a blank says none": {sdk.Meta{tool.PrimaryModelMeta: ""}, ""},
+		"beside a progress": {sdk.Meta{tool.PrimaryModelMeta: "a/b", "progressToken": "t"}, "a/b"},
+	} {
+		seen = nil
+		if got := ask(test.meta); got.IsError || len(seen) != 1 || seen[0].PrimaryModel != test.want || seen[0].Path != "a" {
+			t.Errorf("%s: the view saw %+v", name, seen)
+		}
+	}
+	seen = nil
+	for kind, value := range map[string]any{
+		"number": 42, "boolean": true, "null": nil, "object": map[string]any{"model": "a/b"}, "array": []any{"a/b"}, "": "gpt-6",
+	} {
+		got := ask(sdk.Meta{tool.PrimaryModelMeta: value})
+		var failure reply.Failure
+		decode(t, got.StructuredContent, &failure)
+		if !got.IsError || failure.Error.Reason != "PrimaryModelMalformed" {
+			t.Errorf("%v: got %+v", value, failure.Error)
+			continue
+		}
+		text := got.Content[0].(*sdk.TextContent).Text
+		if !strings.Contains(text, tool.PrimaryModelMeta) || !strings.Contains(text, kind) {
+			t.Errorf("the text names neither the key nor the type: %s", text)
+		}
+		validOutput(t, got.StructuredContent)
+	}
+	if len(seen) != 0 {
+		t.Errorf("a refused call reached the view: %+v", seen)
 	}
 }
 

@@ -45,6 +45,8 @@ func Document(version string) ([]byte, error) {
 	schemas["ViewImageRequest"] = tool.InputSchema()
 	schemas["ViewImageResult"] = tool.ResultSchema()
 	schemas["Failure"] = tool.FailureSchema()
+	kept := schemas["KeptReference"].(map[string]any)["properties"].(map[string]any)
+	kept["visual_reference"] = tool.ReferenceSchema()
 	body, err := json.Marshal(doc)
 	if err != nil {
 		return nil, fmt.Errorf("building OpenAPI document: %w", err)

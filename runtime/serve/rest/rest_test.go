@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func call(t *testing.T, view tool.View, body string) (*httptest.ResponseRecorder
 	r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8970/v1/view-image", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
-	serve.Handler(rest.Routes(rest.Options{View: view}), guard.Options{Port: 8970}).ServeHTTP(w, r)
+	serve.Handler(rest.Routes(rest.Options{View: view}), serve.Options{Guard: guard.Options{Port: 8970}}).ServeHTTP(w, r)
 	var decoded map[string]any
 	if err := json.Unmarshal(w.Body.Bytes(), &decoded); err != nil {
 		t.Fatalf("status %d, body %q: %v", w.Code, w.Body, err)
@@ -44,7 +45,7 @@ func call(t *testing.T, view tool.View, body string) (*httptest.ResponseRecorder
 }
 
 func fails(result *observation.Result, err error) tool.View {
-	return func(context.Context, tool.Args) (*observation.Result, error) { return result, err }
+	return func(context.Context, tool.Call) (*observation.Result, error) { return result, err }
 }
 
 func TestEachKindHasItsStatus(t *testing.T) {
@@ -95,8 +96,8 @@ func TestAForeignErrorIsNotShown(t *testing.T) {
 
 func TestArgumentsReachTheViewAsTheyAre(t *testing.T) {
 	var got tool.Args
-	w, _ := call(t, func(_ context.Context, args tool.Args) (*observation.Result, error) {
-		got = args
+	w, _ := call(t, func(_ context.Context, call tool.Call) (*observation.Result, error) {
+		got = call.Args
 		return partial, nil
 	}, `{"path":"/w/a.png","prompt":"42","model":"p@e/m"}`)
 	if want := (tool.Args{Path: "/w/a.png", Prompt: "42", Model: "p@e/m"}); w.Code != 200 || got != want {
@@ -106,13 +107,59 @@ func TestArgumentsReachTheViewAsTheyAre(t *testing.T) {
 
 func TestBadArgumentsDoNotReachTheView(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"path":"a"}`, `{"path":"a","prompt":42}`, `{"path":"a","prompt":"b","x":1}`, `{"path":"a","prompt":"b"} {}`} {
-		w, decoded := call(t, func(context.Context, tool.Args) (*observation.Result, error) {
+		w, decoded := call(t, func(context.Context, tool.Call) (*observation.Result, error) {
 			t.Errorf("%q reached the view", body)
 			return partial, nil
 		}, body)
 		if kind := decoded["error"].(map[string]any)["kind"]; w.Code != 400 || kind != "invalid_tool_input" {
 			t.Errorf("%q: status %d, kind %v", body, w.Code, kind)
 		}
+	}
+}
+
+func TestTheCallersOwnModelComesByHeader(t *testing.T) {
+	tests := []struct {
+		name  string
+		sent  []string
+		want  string
+		wrong string // reason
+	}{
+		{"none", nil, "", ""},
+		{"a route", []string{"openai@eu/gpt-6"}, "openai@eu/gpt-6", ""},
+		{"white space around", []string{"  openai/gpt-6 "}, "openai/gpt-6", ""},
+		{"a blank says none", []string{""}, "", ""},
+		{"no route", []string{"gpt-6"}, "", "PrimaryModelMalformed"},
+		{"a list", []string{"a/b, c/d"}, "", "PrimaryModelMalformed"},
+		{"too long", []string{"a/" + strings.Repeat("b", 400)}, "", "PrimaryModelMalformed"},
+		{"not printable", []string{"a/b\u202e"}, "", "PrimaryModelMalformed"},
+		{"twice", []string{"a/b", "a/b"}, "", "PrimaryModelTwice"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var seen []tool.Call
+			opts := rest.Options{View: func(_ context.Context, call tool.Call) (*observation.Result, error) {
+				seen = append(seen, call)
+				return partial, nil
+			}}
+			r := httptest.NewRequest(http.MethodPost, "/v1/view-image", strings.NewReader(`{"path":"a","prompt":"b"}`))
+			r.Header["Content-Type"], r.Header["X-Vision-Primary-Model"] = []string{"application/json"}, test.sent
+			w, body := send(t, opts, r)
+			if test.wrong == "" {
+				if w.Code != http.StatusOK || len(seen) != 1 || seen[0].PrimaryModel != test.want || seen[0].Path != "a" {
+					t.Errorf("status %d, the view saw %+v", w.Code, seen)
+				}
+				return
+			}
+			failed := body["error"].(map[string]any)
+			if w.Code != http.StatusBadRequest || failed["kind"] != "invalid_tool_input" || failed["reason"] != test.wrong || len(seen) != 0 {
+				t.Fatalf("status %d, %v", w.Code, failed)
+			}
+			for _, text := range []any{failed["message"], failed["recoveryHint"]} {
+				if !strings.Contains(text.(string), "X-Vision-Primary-Model") {
+					t.Errorf("%q does not name the header", text)
+				}
+			}
+		})
 	}
 }
 
@@ -139,11 +186,23 @@ func TestTheDocumentResolvesAndItsSchemasMatchTheGoTypes(t *testing.T) {
 		ProfileFound: true, LastError: "reading", FailingSince: &now,
 	}
 	for name, value := range map[string]any{
-		"RouterStatus": full, "ViewImageRequest": tool.Args{Path: "a", Prompt: "b", Model: "c"},
+		"RouterStatus": full, "ViewImageRequest": tool.Args{Path: "a", Prompt: "b", Model: "c"}, "KeptReference": kept,
 	} {
 		validate(t, lookUp(doc, "#/components/schemas/"+name), value)
 	}
 	validate(t, lookUp(doc, "#/components/schemas/RouterStatus"), rest.RouterStatus{Profile: "policy/a"})
+	post := doc["paths"].(map[string]any)["/v1/view-image"].(map[string]any)["post"].(map[string]any)
+	header := post["parameters"].([]any)[0].(map[string]any)
+	schema := header["schema"].(map[string]any)
+	if header["name"] != tool.PrimaryModelHeader || schema["maxLength"] != float64(tool.MaxPrimaryModel) {
+		t.Errorf("the header is described as %v", header)
+	}
+	pattern := regexp.MustCompile(schema["pattern"].(string))
+	for _, value := range []string{"openai@eu/gpt-6", "openai/gpt-6", "gpt-6", "a@b@c/d", "-a/b", "a/", "A/b", "a@/b", "lab/qwen/qwen3:8b"} {
+		if _, err := tool.PrimaryModel("it", value); (err == nil) != pattern.MatchString(value) {
+			t.Errorf("%q: described as a route: %t; %v", value, pattern.MatchString(value), err)
+		}
+	}
 }
 
 func validate(t *testing.T, described any, value any) {

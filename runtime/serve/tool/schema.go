@@ -20,7 +20,7 @@ var inputSchema = json.RawMessage(`{
   "path": {
    "type": "string",
    "minLength": 1,
-   "description": "Path of the image file (PNG, JPEG, GIF or WebP): absolute, or relative to the first workspace. It must lie in a workspace."
+   "description": "The image: the path of a file (PNG, JPEG, GIF, WebP or what else the model takes) in a workspace, absolute or relative to the first workspace; or a vision:// reference of an image that was uploaded or looked at before, as vision://vis_0123456789abcdef."
   },
   "prompt": {
    "type": "string",
@@ -78,6 +78,9 @@ func result() object {
 
 // ResultSchema is the JSON Schema of a success: of an observation.Result.
 func ResultSchema() json.RawMessage { return observation.ResultSchema() }
+
+// ReferenceSchema is the JSON Schema of an observation.Reference.
+func ReferenceSchema() json.RawMessage { return result().Properties["visual_reference"] }
 
 // FailureSchema is the JSON Schema of a reply.Failure.
 func FailureSchema() json.RawMessage {

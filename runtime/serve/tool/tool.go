@@ -32,7 +32,9 @@ const Description = "Look at an image file and get a structured observation of i
 
 // Args are the arguments of one call.
 type Args struct {
-	// Path is the image's path; absolute, or relative to the first workspace.
+	// Path is the image's path, absolute or relative to the first workspace; or
+	// "vision://" and the id of a reference, for an image that was uploaded or
+	// looked at before.
 	Path string `json:"path"`
 	// Prompt says what to find out.
 	Prompt string `json:"prompt"`
@@ -40,9 +42,18 @@ type Args struct {
 	Model string `json:"model,omitempty"`
 }
 
+// Call is one call as an adapter hands it on: the arguments, which the model
+// wrote, and what the host says beside them.
+type Call struct {
+	Args
+	// PrimaryModel is the caller's own model as a route; empty when the caller
+	// does not say. An automatic choice tries it first.
+	PrimaryModel string
+}
+
 // View answers one call. On failure the result may hold the reference and the
 // selection, when they were known; the error carries a *fault.Fault.
-type View func(ctx context.Context, args Args) (*observation.Result, error)
+type View func(ctx context.Context, call Call) (*observation.Result, error)
 
 // Decode reads arguments from one JSON object. It takes them as they are: a
 // value of another type, a field that is not there, a field given twice and
