@@ -79,13 +79,12 @@ func (r *providerReconciler) again(key credential) time.Duration {
 func providerStatus(p *v1alpha1.VisionProvider, v compile.ProviderVerdict, key credential, now metav1.Time) v1alpha1.VisionProviderStatus {
 	accepted := verdictCondition(v1alpha1.ConditionAccepted, v.Accepted)
 	resolved := metav1.Condition{Type: v1alpha1.ConditionCredentialsResolved, Status: key.status, Reason: key.reason, Message: key.message}
-	supported := verdictCondition("", v.Supported)
 	message := "the provider can be used"
 	if len(v.Unprogrammed) > 0 {
 		message = fmt.Sprintf("%s; %s", message, notObeyed(v.Unprogrammed))
 	}
 	return v1alpha1.VisionProviderStatus{
-		Conditions:                 stamp(p.Status.Conditions, p.Generation, now, accepted, resolved, ready(message, accepted, supported, resolved)),
+		Conditions:                 stamp(p.Status.Conditions, p.Generation, now, accepted, resolved, ready(message, accepted, resolved)),
 		CredentialsResourceVersion: key.resourceVersion,
 	}
 }

@@ -80,13 +80,17 @@ func TestTheKeyOfAProviderThatIsNotAcceptedIsNotLookedFor(t *testing.T) {
 	w.providerCondition("broken", v1alpha1.ConditionCredentialsResolved, metav1.ConditionUnknown, v1alpha1.ReasonNotAccepted)
 }
 
-func TestATransportThatIsNotSpokenYetIsNotReady(t *testing.T) {
+func TestAProviderOfEachTransportIsReady(t *testing.T) {
 	w := newWorld(t, Intervals{})
-	p := goodProvider("claude")
-	p.Spec.Transport = v1alpha1.TransportAnthropicMessages
-	w.create(p)
-	w.providerCondition("claude", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
-	w.providerCondition("claude", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonTransportNotSupported)
+	for name, transport := range map[string]v1alpha1.Transport{
+		"chat": v1alpha1.TransportOpenAIChatCompletions, "responses": v1alpha1.TransportOpenAIResponses,
+		"claude": v1alpha1.TransportAnthropicMessages, "gemini": v1alpha1.TransportGeminiGenerateContent,
+	} {
+		p := goodProvider(name)
+		p.Spec.Transport = transport
+		w.create(p)
+		w.providerCondition(name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	}
 }
 
 func TestWithoutAccessToSecretsTheConditionIsUnknown(t *testing.T) {

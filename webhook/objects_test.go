@@ -82,3 +82,44 @@ func TestALabelOfAnObjectThatWarnsIsChangedWithoutWarnings(t *testing.T) {
 		t.Errorf("got warnings %q after %q", after, before)
 	}
 }
+
+func TestAFallbackThatAddsNothingOrCannotServeIsWarnedOf(t *testing.T) {
+	u := newUser(t)
+	u.create(provider())
+	model := provider().Spec.Models[0].Name
+	p := policy(v1alpha1.AdmissionWarn)
+	p.Spec.DefaultModel = new(provider().Name + "/" + model)
+	p.Spec.FallbackModels = []string{provider().Name + "@" + provider().Spec.Endpoints[0].Name + "/" + model, provider().Name + "/gone"}
+	u.create(p)
+	for _, want := range []string{
+		"spec.fallbackModels[0]: ", "already, and is not tried twice",
+		"as the providers are now: ", "gone\" names an endpoint or model that no provider of the policy declares",
+	} {
+		if w := u.warned.all(); !strings.Contains(strings.ReplaceAll(w, `\"`, `"`), want) {
+			t.Errorf("got warnings %q, want one with %q", w, want)
+		}
+	}
+}
+
+func TestAPolicyBeforeItsProviderIsNotWarnedOf(t *testing.T) {
+	u := newUser(t)
+	p := policy(v1alpha1.AdmissionWarn)
+	p.Spec.DefaultModel = new("later/model")
+	u.create(p)
+	if w := u.warned.all(); w != "" {
+		t.Errorf("got warnings %q, want none", w)
+	}
+}
+
+func TestARouteOfAProviderThatDiscoversItsModelsIsNotWarnedOf(t *testing.T) {
+	u := newUser(t)
+	discovering := provider()
+	discovering.Spec.Discovery = &v1alpha1.Discovery{}
+	u.create(discovering)
+	p := policy(v1alpha1.AdmissionWarn)
+	p.Spec.DefaultModel = new(provider().Name + "/undeclared")
+	u.create(p)
+	if w := u.warned.all(); w != "" {
+		t.Errorf("got warnings %q, want none", w)
+	}
+}

@@ -82,10 +82,11 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(),
 		operatorNamespace: options.OperatorNamespace, settings: options.Runtime,
 	}
+	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), operatorNamespace: options.OperatorNamespace}
 	log := mgr.GetLogger().WithName("webhook")
 	server.Register(PodPath, serve(pods, log))
 	server.Register(ProviderPath, serve(providerHandler(mgr.GetScheme()), log))
-	server.Register(PolicyPath, serve(policyHandler(mgr.GetScheme()), log))
+	server.Register(PolicyPath, serve(policyHandler(mgr.GetScheme(), refs), log))
 	return errors.Join(
 		mgr.Add(certificates),
 		mgr.Add(server),

@@ -84,9 +84,13 @@ const (
 	// ReasonNoProviders: the policy's namespace holds no provider that it could use.
 	ReasonNoProviders = "NoProviders"
 	// ReasonRouteNotFound: defaultModel or a fallback names an endpoint or model that no provider declares.
+	// Correct the route, declare the model, or let the provider discover its models.
 	ReasonRouteNotFound = "RouteNotFound"
 	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left.
 	ReasonNoUsableRoute = "NoUsableRoute"
+	// ReasonFallbackNotUsable: a fallback is known and cannot serve; the message
+	// says why. The policy is in force, and the fallback is passed over.
+	ReasonFallbackNotUsable = "FallbackNotUsable"
 )
 
 // Reasons of Programmed.
@@ -116,6 +120,4 @@ const (
 const (
 	// ReasonReady: every other condition is True.
 	ReasonReady = "Ready"
-	// ReasonTransportNotSupported: this build's runtime does not speak the provider's transport yet.
-	ReasonTransportNotSupported = "TransportNotSupported"
 )

@@ -47,7 +47,7 @@ func largestProvider() *v1alpha1.VisionProvider {
 	p.Spec.Transport = v1alpha1.TransportOpenAIChatCompletions
 	p.Spec.Credentials.SecretRef = &v1alpha1.SecretKeyReference{Name: padded(0, 253), Key: padded(0, 253)}
 	for i := range 8 {
-		e := v1alpha1.Endpoint{Name: padded(i, 63), Timeout: &timeout, AllowPlainHTTP: &yes}
+		e := v1alpha1.Endpoint{Name: padded(i, 63), APIVersion: padded(i, 64), Timeout: &timeout, AllowPlainHTTP: &yes}
 		host := "http://" + strings.Repeat("a.", 120) + "svc:65535/"
 		e.URL = host + strings.Repeat("%41", (2048-len(host))/3)
 		for j := range 16 {

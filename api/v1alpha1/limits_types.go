@@ -45,7 +45,8 @@ type ImageLimits struct {
 	MaxPixels *int64 `json:"maxPixels,omitempty"`
 
 	// MediaTypes are the image types that are accepted, by their content and
-	// never by a file's name. An empty list is refused: it would accept nothing.
+	// never by a file's name. The list narrows: a type that the chosen model does
+	// not take stays refused. An empty list is refused: it would accept nothing.
 	//
 	// Rules: 1 to 16 types of the form image/…, in lower case, without parameters.
 	// Example: `[image/png, image/jpeg]`. Default, applied by the runtime: png,

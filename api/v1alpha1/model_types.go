@@ -142,11 +142,14 @@ type ModelLimits struct {
 	// +kubebuilder:validation:Maximum=1073741824
 	MaxRequestBytes *int64 `json:"maxRequestBytes,omitempty"`
 
-	// MediaTypes are the image types that the model accepts. An empty list is
-	// refused: a model that accepts none has imageInput: false.
+	// MediaTypes are the image types that the vendor takes for this model. Types
+	// beside png, jpeg, gif and webp, which every policy accepts, are accepted for
+	// this model as well; an image of a type that is not listed is refused for it.
+	// A policy's own list narrows what is accepted for every model. An empty list
+	// is refused: a model that accepts none has imageInput: false.
 	//
 	// Rules: 1 to 16 types of the form image/…, in lower case, without parameters.
-	// Example: `[image/png, image/jpeg]`. Absent: png, jpeg, gif and webp.
+	// Example: `[image/png, image/jpeg, image/heic]`. Absent: png, jpeg, gif and webp.
 	//
 	// +optional
 	// +listType=set

@@ -14,7 +14,9 @@ func TestProviderNamesAndTransports(t *testing.T) {
 		{name: "a name with a dot is refused", edit: "metadata: {name: open.ai}", field: "<nil>", words: "metadata.name: the name of a VisionProvider is part of a route"},
 		{name: "a name of 64 characters is refused", edit: "metadata: {name: " + strings.Repeat("a", 64) + "}", field: "<nil>", words: "at most 63 of a-z, 0-9 and -"},
 		{name: "a name of 63 characters is accepted", edit: "metadata: {name: " + strings.Repeat("a", 63) + "}"},
-		{name: "every transport is accepted, also before the runtime speaks it", edit: "spec: {transport: GeminiGenerateContent}"},
+		{name: "OpenAI's newer protocol is accepted", edit: "spec: {transport: OpenAIResponses}"},
+		{name: "Anthropic's protocol is accepted", edit: "spec: {transport: AnthropicMessages}"},
+		{name: "Google's protocol is accepted", edit: "spec: {transport: GeminiGenerateContent}"},
 		{name: "an unknown transport is refused", edit: "spec: {transport: Telepathy}", field: "spec.transport", words: "supported values"},
 		{name: "no transport is refused", edit: "spec: {transport: null}", field: "spec.transport", words: "Required", schemaOnly: true},
 	} {
@@ -47,12 +49,17 @@ func TestEndpoints(t *testing.T) {
 		nine[i] = fmt.Sprintf("{name: e%d, url: 'https://api.example.com'}", i)
 	}
 	for _, r := range []rule{
-		{name: "every field of an endpoint is accepted", edit: endpoint("timeout: 1m30s, allowPlainHTTP: false, headers: [{name: OpenAI-Organization, value: org-1234}]")},
+		{name: "every field of an endpoint is accepted", edit: endpoint("apiVersion: 2024-10-21, timeout: 1m30s, allowPlainHTTP: false, headers: [{name: OpenAI-Organization, value: org-1234}]")},
 		{name: "no endpoint is refused", edit: "spec: {endpoints: []}", field: "spec.endpoints", words: "at least 1 items"},
 		{name: "nine endpoints are refused", edit: "spec: {endpoints: [" + strings.Join(nine, ", ") + "]}", field: "spec.endpoints", words: "must have at most 8 items", schemaOnly: true},
 		{name: "two endpoints of one name are refused", edit: "spec: {endpoints: [{name: a, url: 'https://a.example.com'}, {name: a, url: 'https://b.example.com'}]}", field: "spec.endpoints[1]", words: "Duplicate value"},
 		{name: "an endpoint's name with a slash is refused", edit: "spec: {endpoints: [{name: a/b, url: 'https://a.example.com'}]}", field: "spec.endpoints[0].name", words: "an endpoint's name is part of a route"},
 		{name: "a URL of 2049 characters is refused", edit: "spec: {endpoints: [{name: a, url: 'https://a.example.com/" + strings.Repeat("a", 2049-22) + "'}]}", field: "spec.endpoints[0].url", words: "may not be more than 2048"},
+		{name: "an API version of 64 characters is accepted", edit: endpoint("apiVersion: v" + strings.Repeat("1", 63))},
+		{name: "an API version of 65 characters is refused", edit: endpoint("apiVersion: v" + strings.Repeat("1", 64)), field: "spec.endpoints[0].apiVersion", words: "may not be more than 64"},
+		{name: "an empty API version is refused", edit: endpoint("apiVersion: ''"), field: "spec.endpoints[0].apiVersion", words: "at least 1 chars", schemaOnly: true},
+		{name: "an API version that would end the parameter is refused", edit: endpoint("apiVersion: 'v1&key=x'"), field: "spec.endpoints[0].apiVersion", words: "must be an API version such as 2024-10-21"},
+		{name: "an API version that begins with a dash is refused", edit: endpoint("apiVersion: '-1'"), field: "spec.endpoints[0].apiVersion", words: "must be an API version such as 2024-10-21"},
 		{name: "an empty CA bundle is refused", edit: endpoint("caBundle: ''"), field: "spec.endpoints[0].caBundle", words: "at least 1 chars", schemaOnly: true},
 		{name: "a timeout of an hour is accepted", edit: endpoint("timeout: 1h")},
 		{name: "a timeout above an hour is refused", edit: endpoint("timeout: 1h1ms"), field: "spec.endpoints[0].timeout", words: "must be above 0 and at most 1h"},

@@ -26,8 +26,9 @@ type Cache struct {
 	// +kubebuilder:validation:Maximum=1000000
 	MaxEntries *int64 `json:"maxEntries,omitempty"`
 
-	// MaxBytes is the most bytes that kept observations may take. With persist,
-	// the volume's size limit follows it.
+	// MaxBytes is the most bytes that kept observations may take. With persist, it
+	// also sizes the volume of each new pod; a pod that runs keeps the volume that
+	// it was created with.
 	//
 	// Rules: 1 to 17179869184 (16 GiB). Example: `16777216`.
 	// Default, applied by the compiler: `67108864` (64 MiB).
@@ -37,8 +38,9 @@ type Cache struct {
 	// +kubebuilder:validation:Maximum=17179869184
 	MaxBytes *int64 `json:"maxBytes,omitempty"`
 
-	// Persist keeps the cache in an emptyDir, so that it outlives a restart of
-	// the runtime's container, though not the pod.
+	// Persist keeps observations on the pod's cache volume as well, an emptyDir, so
+	// that they outlive a restart of the runtime's container, though not the pod.
+	// Uploaded images are kept there in any case.
 	//
 	// Example: `true`. Default, applied by the compiler: `false`.
 	//

@@ -92,6 +92,8 @@ type VisionPolicySpec struct {
 	// Rules: provider@endpoint/model; or provider/model, the provider's first
 	// endpoint; or auto, the first usable model by the order of providers,
 	// endpoints and models. The provider is written as its alias, or its name.
+	// A model that the provider does not declare is an error, unless the provider
+	// has discovery: then each runtime finds out whether an endpoint has it.
 	//
 	// Example: `ocr@local/tesseract`. Default, applied by the compiler: `auto`.
 	//
@@ -101,11 +103,14 @@ type VisionPolicySpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self == 'auto' || (self.matches(r'^[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?(?:@[a-z0-9](?:[-a-z0-9_]{0,61}[a-z0-9])?)?/[^\x00-\x20\x7f]+$') && bytes(self.substring(self.indexOf('/') + 1)).size() <= 253)`,message="must be a route, provider@endpoint/model or provider/model: provider and endpoint of 1 to 63 of a-z, 0-9, - and _, beginning and ending with a letter or digit; the model of 1 to 253 bytes without white space; or auto"
 	DefaultModel *string `json:"defaultModel,omitempty"`
 
-	// FallbackModels are the routes to try, in order, when the default cannot
-	// serve. Only these are tried, and only for the default: a model that a call
-	// names never falls back.
+	// FallbackModels are the routes to try, in order, when a call that names no
+	// model failed in a way that may pass: no connection, a timeout, too many
+	// requests, a server's own error. Only these are tried, each under the
+	// allow-lists and its own limits; a model that a call names never falls back.
+	// One that cannot serve is passed over, and status says why.
 	//
-	// Rules: at most 8 different routes; auto is not one of them.
+	// Rules: at most 8 different routes; auto is not one of them, and the default
+	// is not tried a second time.
 	// Example: `[openai@eu/gpt-5.2]`. Default: none.
 	//
 	// +optional
@@ -275,14 +280,17 @@ type VisionPolicyStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
 	// DefaultRoute is the route that a call without a model takes,
-	// provider@endpoint/model. Empty: no route can serve.
+	// provider@endpoint/model. Empty: no declared model can serve, which
+	// ResolvedRefs explains; where it is True, each runtime looks among the models
+	// that it discovers.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	DefaultRoute string `json:"defaultRoute,omitempty"`
 
-	// Candidates are the routes that were considered, in order of preference,
-	// each with the reason why it can serve or cannot; at most 64.
+	// Candidates are the routes that were considered for a call without a model,
+	// in order of preference, the fallbacks last; each with the reason why it can
+	// serve or cannot; at most 64.
 	//
 	// +optional
 	// +listType=atomic
@@ -308,12 +316,14 @@ type RouteCandidate struct {
 	// +kubebuilder:validation:MaxLength=512
 	Route string `json:"route"`
 
-	// Usable says whether the route can serve.
+	// Usable says whether the route can serve, as far as the objects tell.
 	//
 	// +required
 	Usable bool `json:"usable"`
 
-	// Reason says why it can, or cannot.
+	// Reason says why it can, or cannot: Usable; DiscoveredAtRuntime, the model is
+	// not declared, and each runtime finds out whether the endpoint has it;
+	// RouteNotFound; NotAllowed; LacksImageInput.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024

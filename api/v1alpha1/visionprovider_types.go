@@ -76,9 +76,10 @@ type Duration string
 type VisionProviderSpec struct {
 	// Transport is the wire protocol that every endpoint of the provider speaks.
 	//
-	// OpenAIChatCompletions is the widest: OpenAI itself, vLLM, Ollama, LiteLLM,
-	// most gateways, and the project's own OCR provider. A build whose runtime
-	// does not speak a transport yet accepts it, warns, and says so in Ready.
+	// OpenAIChatCompletions is the widest: OpenAI itself, vLLM, Ollama, LM Studio,
+	// OpenRouter, most gateways, and the project's own OCR provider.
+	// OpenAIResponses, AnthropicMessages and GeminiGenerateContent are the
+	// vendors' own protocols, with their own structured output.
 	//
 	// Example: `OpenAIChatCompletions`.
 	//
@@ -106,7 +107,8 @@ type VisionProviderSpec struct {
 	Credentials Credentials `json:"credentials"`
 
 	// Models are the models that the endpoints serve, 1 to 64, each by the name
-	// that goes over the wire. Only declared models take part in routes.
+	// that goes over the wire. Only these take part in routes, unless discovery
+	// adds others.
 	//
 	// Example: `[{name: gpt-5.2, imageInput: true}]`.
 	//
@@ -117,8 +119,12 @@ type VisionProviderSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Models []Model `json:"models"`
 
-	// Discovery asks runtimes to list the endpoints' models by themselves. The
-	// operator never does. A discovered "no" never overrides a declared "yes".
+	// Discovery asks runtimes to list the endpoints' models by themselves; the
+	// operator never does. A model that an endpoint lists, and says takes images,
+	// then takes part in routes as well: behind all declared ones, and still
+	// under the allow-lists. What is declared is never overridden. An endpoint is
+	// asked only when no declared model can serve a call, or when a call or
+	// defaultModel names a model that is not declared.
 	//
 	// Example: `{interval: 10m}`. Absent: nothing is discovered.
 	//
@@ -180,6 +186,18 @@ type Endpoint struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.matches('^https?://') || self.matches('^[^/?#]*//[^/?#]*@') || self.matches('[?#]') || self.matches(r'(?i)^https?://(?:\[[^/\]]*\]|[^/:]*)(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(?:/(?:[-a-z0-9._~!$&()*+,;=:@/]|%[0-9a-f]{2})*)?$')`,message="after the host there may be a port of 1 to 65535 and a path of plain URL characters, nothing else"
 	URL string `json:"url"`
 
+	// APIVersion is sent with every call as the query parameter api-version, which
+	// Azure OpenAI's deployments need and no other vendor knows.
+	//
+	// Rules: 1 to 64 letters, digits, - and ., beginning with a letter or digit.
+	// Example: `2024-10-21`. Absent: no such parameter is sent.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule=`self.matches('^[0-9A-Za-z][-0-9A-Za-z.]{0,63}$')`,message="must be an API version such as 2024-10-21: letters, digits, - and ., beginning with a letter or digit"
+	APIVersion string `json:"apiVersion,omitempty"`
+
 	// CABundle is the PEM of the certificate authorities to trust for this
 	// endpoint in place of the system's. Only certificates, never a private key.
 	//
@@ -191,8 +209,10 @@ type Endpoint struct {
 	// +kubebuilder:validation:MaxLength=65536
 	CABundle string `json:"caBundle,omitempty"`
 
-	// Timeout is the longest that one call may take, from the first byte sent to
-	// the last byte received.
+	// Timeout is the longest that one attempt of a call may take, from connecting
+	// to the last byte received. After a failure that may pass, a model is asked up
+	// to three times. The whole call, fallback models included, ends at the latest
+	// after twice the largest timeout of the endpoints that it may use.
 	//
 	// Rules: above 0, at most 1h. Example: `90s`.
 	// Default, applied by the compiler: `1m`.
@@ -256,7 +276,11 @@ type HTTPHeader struct {
 // +kubebuilder:validation:XValidation:rule=`has(self.secretRef) != has(self.none)`,message="set exactly one of secretRef and none"
 type Credentials struct {
 	// SecretRef names the Secret's key that holds the provider's API key. The
-	// key reaches the vision runtime's container alone, as a file.
+	// key reaches the vision runtime's container alone, as a file. It is sent as
+	// the protocol wants it: x-api-key for AnthropicMessages, x-goog-api-key for
+	// GeminiGenerateContent; for both of OpenAI's, api-key to Azure's hosts
+	// (*.openai.azure.com, *.cognitiveservices.azure.com, *.services.ai.azure.com)
+	// and Authorization: Bearer to all others.
 	//
 	// Example: `{name: openai, key: api-key}`.
 	//
@@ -317,9 +341,10 @@ const (
 	SecretFromConsumer SecretSource = "Consumer"
 )
 
-// Discovery asks runtimes to list the endpoint's models by themselves.
+// Discovery asks runtimes to list the endpoints' models by themselves.
 type Discovery struct {
-	// Interval is how long a list stays fresh before it is read again.
+	// Interval is how long a list stays fresh before it is read again. When that
+	// fails, the last good list stays in use.
 	//
 	// Rules: 10s to 24h. Example: `30m`. Default, applied by the compiler: `10m`.
 	//

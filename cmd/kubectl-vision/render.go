@@ -148,7 +148,7 @@ func remarks(in compile.Input, out compile.Output) []string {
 			continue
 		}
 		v := out.Policies[p.Name]
-		for _, w := range validation.PolicyWarnings(p) {
+		for _, w := range slices.Concat(validation.PolicyWarnings(p), v.Redundant) {
 			lines = append(lines, fmt.Sprintf("warning: VisionPolicy %s/%s: %s", p.Namespace, p.Name, w))
 		}
 		lines = append(lines, notGood("VisionPolicy "+p.Namespace+"/"+p.Name, v.Accepted)...)

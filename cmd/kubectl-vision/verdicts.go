@@ -12,6 +12,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // verdicts is what was decided of each object, for people: providers first,
@@ -23,7 +24,6 @@ func verdicts(out compile.Output) string {
 		v := out.Providers[name]
 		fmt.Fprintf(w, "VisionProvider %s\n", name)
 		condition(w, v1alpha1.ConditionAccepted, v.Accepted)
-		condition(w, "Supported", v.Supported)
 		unprogrammed(w, v.Unprogrammed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.Policies)) {
@@ -43,6 +43,9 @@ func verdicts(out compile.Output) string {
 				route = "none"
 			}
 			fmt.Fprintf(w, "  Profile\t%s\t\t\n  Default route\t%s\t\t\n", v.Profile, route)
+			for _, fallback := range fallbacks(out.Document, v.Profile) {
+				fmt.Fprintf(w, "  Fallback\t%s\t\t\n", fallback)
+			}
 		}
 		for _, c := range v.Candidates {
 			fmt.Fprintf(w, "  Candidate\t%s\t%s\t\n", c.Route, c.Reason)
@@ -50,6 +53,16 @@ func verdicts(out compile.Output) string {
 	}
 	w.Flush()
 	return trimLines(b.String())
+}
+
+// fallbacks are the routes that a profile tries after its default.
+func fallbacks(doc *router.Document, profile string) []string {
+	for i := range doc.Profiles {
+		if doc.Profiles[i].ID == profile {
+			return doc.Profiles[i].FallbackModels
+		}
+	}
+	return nil
 }
 
 func condition(w *tabwriter.Writer, kind string, v compile.Verdict) {

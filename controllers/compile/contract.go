@@ -50,7 +50,9 @@ type PodProfile struct {
 	Resources  *corev1.ResourceRequirements
 	RunAsUser  *int64
 	LogLevel   v1alpha1.LogLevel
-	// CacheMaxBytes sizes the cache volume.
+	// CacheMaxBytes is the most bytes of observations that the runtime keeps on
+	// the cache volume; 0 when it keeps none there. Uploads and references come
+	// on top: see router.MaxUploadBytes.
 	CacheMaxBytes int64
 	Admission     v1alpha1.AdmissionMode
 	// MCP says whether the tool is served at /mcp.
@@ -72,10 +74,13 @@ type PolicyVerdict struct {
 	Overridden Verdict
 	// Profile is the ID of the profile it became; empty when left out.
 	Profile string
-	// DefaultRoute is the route of a call without a model; empty when there is none.
+	// DefaultRoute is the route of a call without a model; empty when no declared
+	// model can serve. ResolvedRefs is OK all the same where runtimes may discover one.
 	DefaultRoute string
-	// Candidates are the routes considered, in order, at most 64.
+	// Candidates are the routes considered, in order, the fallbacks last; at most 64.
 	Candidates []v1alpha1.RouteCandidate
+	// Redundant are sentences about fallbacks that add nothing, each with its field.
+	Redundant []string
 	// Unprogrammed are the fields that are set and that this build does not obey yet.
 	Unprogrammed []string
 }
@@ -83,8 +88,6 @@ type PolicyVerdict struct {
 // ProviderVerdict is what was decided of a provider.
 type ProviderVerdict struct {
 	Accepted Verdict
-	// Supported is false when this build's runtime does not speak the transport.
-	Supported Verdict
 	// Unprogrammed are the fields that are set and that this build does not obey yet.
 	Unprogrammed []string
 }

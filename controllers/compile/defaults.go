@@ -40,12 +40,17 @@ const (
 	// DefaultCacheMaxEntries is 1024 observations.
 	DefaultCacheMaxEntries = 1024
 	// DefaultCacheMaxBytes is 64 MiB: 1024 observations of 64 KiB, several times
-	// the usual one. It is also the size limit of the cache volume.
+	// the usual one.
 	DefaultCacheMaxBytes = 64 << 20
+	// DefaultCachePersist keeps observations in memory alone.
+	DefaultCachePersist = false
 
 	// DefaultEndpointTimeout is a minute: vision models with structured output
 	// answer within seconds, and agents give up on a tool after a few minutes.
 	DefaultEndpointTimeout = v1alpha1.Duration("60s")
+
+	// DefaultDiscoveryInterval is ten minutes: models come and go by the day.
+	DefaultDiscoveryInterval = v1alpha1.Duration("10m")
 
 	// DefaultPerCallModel lets a call name any model that the allow-lists hold.
 	DefaultPerCallModel = v1alpha1.PerCallModelAllowed

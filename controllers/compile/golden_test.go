@@ -57,12 +57,12 @@ type goldenPolicy struct {
 	Profile      string   `json:"profile,omitempty"`
 	DefaultRoute string   `json:"defaultRoute,omitempty"`
 	Candidates   []string `json:"candidates,omitempty"`
+	Redundant    []string `json:"redundant,omitempty"`
 	Unprogrammed []string `json:"unprogrammed,omitempty"`
 }
 
 type goldenProvider struct {
 	Accepted     string   `json:"accepted"`
-	Supported    string   `json:"supported"`
 	Unprogrammed []string `json:"unprogrammed,omitempty"`
 }
 
@@ -80,14 +80,14 @@ func goldenOf(out Output) goldenVerdicts {
 	g := goldenVerdicts{Policies: map[string]goldenPolicy{}, Providers: map[string]goldenProvider{}, Pods: map[string]goldenPod{}}
 	for name, v := range out.Policies {
 		p := goldenPolicy{Accepted: line(v.Accepted), ResolvedRefs: line(v.ResolvedRefs), Overridden: line(v.Overridden),
-			Profile: v.Profile, DefaultRoute: v.DefaultRoute, Unprogrammed: v.Unprogrammed}
+			Profile: v.Profile, DefaultRoute: v.DefaultRoute, Redundant: v.Redundant, Unprogrammed: v.Unprogrammed}
 		for _, c := range v.Candidates {
 			p.Candidates = append(p.Candidates, fmt.Sprintf("%s %t %s", c.Route, c.Usable, c.Reason))
 		}
 		g.Policies[name] = p
 	}
 	for name, v := range out.Providers {
-		g.Providers[name] = goldenProvider{Accepted: line(v.Accepted), Supported: line(v.Supported), Unprogrammed: v.Unprogrammed}
+		g.Providers[name] = goldenProvider{Accepted: line(v.Accepted), Unprogrammed: v.Unprogrammed}
 	}
 	for id, p := range out.Pods {
 		g.Pods[id] = goldenPod(p)

@@ -28,17 +28,17 @@ func (p *policy) compile(in Input, providers *providerSet) {
 		return
 	}
 	uses, problems := resolveProviders(in.Namespace, p.object, providers)
-	profile, catalog := profileDocument(p.object, uses)
+	profile, catalog, redundant := profileDocument(p.object, uses)
 	if bad := checkProfile(in.Namespace, profile, uses); len(bad) > 0 {
 		p.verdict.Accepted = Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(bad)}
 		return
 	}
 	choice := chooseRoutes(profile, catalog)
 	p.profile, p.pods = profile, podProfile(p.object, profile)
-	p.verdict.Profile = profile.ID
+	p.verdict.Profile, p.verdict.Redundant = profile.ID, redundant
 	p.verdict.DefaultRoute, p.verdict.Candidates = choice.defaultRoute, choice.candidates
-	p.verdict.ResolvedRefs = refsVerdict(append(problems, choice.problems(len(uses))...), Verdict{
-		OK: true, Reason: v1alpha1.ReasonResolved, Message: "every reference is resolved"})
+	p.verdict.ResolvedRefs = refsVerdict(append(problems, choice.problems...), Verdict{
+		OK: true, Reason: v1alpha1.ReasonResolved, Message: choice.resolved()})
 }
 
 // acceptPolicy judges a policy by what it says alone.

@@ -4,6 +4,7 @@
 package compile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -14,10 +15,11 @@ import (
 func ProfileID(policy string) string { return "policy/" + policy }
 
 // profileDocument is a policy in the document's terms, defaults filled in, with
-// the catalog of what its routes name.
-func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (*router.Profile, *router.Catalog) {
+// the catalog of what its routes name, and what it says without effect (see
+// PolicyVerdict.Redundant).
+func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (profile *router.Profile, catalog *router.Catalog, redundant []string) {
 	from := p.Namespace + "/" + p.Name
-	profile := &router.Profile{
+	profile = &router.Profile{
 		ID:           ProfileID(p.Name),
 		From:         from,
 		Providers:    make([]router.ProviderUse, 0, len(uses)),
@@ -31,15 +33,13 @@ func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (*router.Profile, *ro
 		profile.Providers = append(profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
 		byName[u.Name] = &u.Provider
 	}
-	catalog := router.NewCatalog(profile, func(name string) *router.Provider { return byName[name] })
+	catalog = router.NewCatalog(profile, func(name string) *router.Provider { return byName[name] })
 	profile.DefaultModel = canonicalDefault(or(p.Spec.DefaultModel, router.Auto), catalog)
-	for _, fallback := range p.Spec.FallbackModels {
-		profile.FallbackModels = append(profile.FallbackModels, canonicalRoute(fallback, catalog))
-	}
+	profile.FallbackModels, redundant = fallbackDocument(profile.DefaultModel, p.Spec.FallbackModels, catalog)
 	if len(p.Spec.AllowedModels) > 0 {
 		profile.Allow = []router.AllowList{{From: from, Globs: slices.Clone(p.Spec.AllowedModels)}}
 	}
-	return profile, catalog
+	return profile, catalog, redundant
 }
 
 func limitsDocument(l *v1alpha1.Limits) router.Limits {
@@ -63,19 +63,22 @@ func limitsDocument(l *v1alpha1.Limits) router.Limits {
 func cacheDocument(c *v1alpha1.Cache) router.Cache {
 	cache := or(c, v1alpha1.Cache{})
 	ttl, _ := duration(cache.TTL, DefaultCacheTTL) // a bad one is the document's rules' to name
-	return router.Cache{TTL: ttl, MaxEntries: or(cache.MaxEntries, DefaultCacheMaxEntries), MaxBytes: or(cache.MaxBytes, DefaultCacheMaxBytes)}
+	return router.Cache{TTL: ttl, MaxEntries: or(cache.MaxEntries, DefaultCacheMaxEntries), MaxBytes: or(cache.MaxBytes, DefaultCacheMaxBytes),
+		Persist: or(cache.Persist, DefaultCachePersist)}
 }
 
 // podProfile is what injection needs of a policy.
 func podProfile(p *v1alpha1.VisionPolicy, profile *router.Profile) PodProfile {
 	runtime := or(p.Spec.Runtime, v1alpha1.Runtime{})
 	pods := PodProfile{
-		Workspaces:    slices.Clone(runtime.Workspaces),
-		Resources:     runtime.Resources.DeepCopy(),
-		LogLevel:      or(runtime.LogLevel, DefaultLogLevel),
-		CacheMaxBytes: profile.Cache.MaxBytes,
-		Admission:     or(or(p.Spec.Admission, v1alpha1.Admission{}).Mode, DefaultAdmission),
-		MCP:           profile.Runtime.MCP,
+		Workspaces: slices.Clone(runtime.Workspaces),
+		Resources:  runtime.Resources.DeepCopy(),
+		LogLevel:   or(runtime.LogLevel, DefaultLogLevel),
+		Admission:  or(or(p.Spec.Admission, v1alpha1.Admission{}).Mode, DefaultAdmission),
+		MCP:        profile.Runtime.MCP,
+	}
+	if profile.Cache.Persist {
+		pods.CacheMaxBytes = profile.Cache.MaxBytes
 	}
 	if runtime.RunAsUser != nil {
 		uid := *runtime.RunAsUser
@@ -90,6 +93,22 @@ func canonicalDefault(model string, catalog *router.Catalog) string {
 		return router.Auto
 	}
 	return canonicalRoute(model, catalog)
+}
+
+// fallbackDocument are fallbackModels as the document holds them: canonical, and
+// without what adds nothing, which the second result names by its field.
+func fallbackDocument(defaultModel string, models []string, catalog *router.Catalog) (routes, redundant []string) {
+	fields := map[string]string{defaultModel: "spec.defaultModel"}
+	for i, model := range models {
+		route, field := canonicalRoute(model, catalog), fmt.Sprintf("spec.fallbackModels[%d]", i)
+		if first, seen := fields[route]; seen {
+			redundant = append(redundant, fmt.Sprintf("%s: %s is the route of %s already, and is not tried twice", field, route, first))
+			continue
+		}
+		fields[route] = field
+		routes = append(routes, route)
+	}
+	return routes, redundant
 }
 
 // canonicalRoute fills in the endpoint that the short form leaves to the

@@ -5,7 +5,6 @@ package compile
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -44,7 +43,6 @@ func compileProviders(in Input) *providerSet {
 		doc := providerDocument(in.Namespace, p)
 		verdict := ProviderVerdict{
 			Accepted:     acceptProvider(in.Namespace, p, doc),
-			Supported:    supportTransport(p.Spec.Transport),
 			Unprogrammed: validation.UnprogrammedProvider(p),
 		}
 		set.verdicts[doc.Name] = verdict
@@ -56,15 +54,6 @@ func compileProviders(in Input) *providerSet {
 	}
 	slices.SortFunc(set.accepted, func(a, b *provider) int { return cmp.Compare(a.Name, b.Name) })
 	return set
-}
-
-// supportTransport says whether this build's runtime speaks a transport.
-func supportTransport(t v1alpha1.Transport) Verdict {
-	if router.Speaks(string(t)) {
-		return Verdict{OK: true, Reason: "Supported", Message: fmt.Sprintf("the runtime speaks %s", t)}
-	}
-	return Verdict{Reason: v1alpha1.ReasonTransportNotSupported, Message: fmt.Sprintf(
-		"spec.transport: the runtime of this build does not speak %s yet; no call goes to this provider", t)}
 }
 
 // acceptProvider judges a VisionProvider: by the rules of its kind, which the
@@ -96,13 +85,17 @@ func providerDocument(namespace string, p *v1alpha1.VisionProvider) router.Provi
 	for i := range p.Spec.Models {
 		doc.Models = append(doc.Models, modelDocument(&p.Spec.Models[i]))
 	}
+	if d := p.Spec.Discovery; d != nil {
+		interval, _ := duration(d.Interval, DefaultDiscoveryInterval) // a bad one is the document's rules' to name
+		doc.Discovery = &router.Discovery{Interval: interval}
+	}
 	return doc
 }
 
 func endpointDocument(e *v1alpha1.Endpoint) router.Endpoint {
 	timeout, _ := duration(e.Timeout, DefaultEndpointTimeout) // a bad one is the document's rules' to name
-	doc := router.Endpoint{Name: e.Name, URL: strings.TrimRight(e.URL, "/"), CABundle: e.CABundle,
-		Timeout: timeout, AllowPlainHTTP: or(e.AllowPlainHTTP, false)}
+	doc := router.Endpoint{Name: e.Name, URL: strings.TrimRight(e.URL, "/"), APIVersion: e.APIVersion,
+		CABundle: e.CABundle, Timeout: timeout, AllowPlainHTTP: or(e.AllowPlainHTTP, false)}
 	for _, h := range e.Headers {
 		doc.Headers = append(doc.Headers, router.Header{Name: h.Name, Value: h.Value})
 	}

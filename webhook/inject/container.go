@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -187,21 +188,15 @@ func (d *decision) keys() []corev1.VolumeProjection {
 	return sources
 }
 
-// Bounds of the cache volume. A pod whose volume outgrows its limit is evicted,
-// so the volume is a quarter larger than what the runtime keeps in it.
-const (
-	defaultCacheBytes = 64 << 20
-	minCacheBytes     = 16 << 20
-)
-
-func cacheSize(maxBytes int64) resource.Quantity {
-	switch {
-	case maxBytes <= 0:
-		maxBytes = defaultCacheBytes
-	case maxBytes > math.MaxInt64/2:
-		maxBytes = math.MaxInt64 / 2
-	}
-	return *resource.NewQuantity(max(maxBytes+maxBytes/4, minCacheBytes), resource.BinarySI)
+// cacheSize is the size limit of the cache volume, whose content is uploads,
+// references and, where the policy has the cache persist, observations. A pod
+// whose volume outgrows its limit is evicted, so there is a quarter more than
+// that; and room for the default of observations in any case, so that persist
+// may be turned on while the pod runs.
+func cacheSize(observations int64) resource.Quantity {
+	observations = min(max(observations, compile.DefaultCacheMaxBytes), math.MaxInt64/2)
+	content := router.MaxUploadBytes + router.MaxReferenceBytes + observations
+	return *resource.NewQuantity(content+content/4, resource.BinarySI)
 }
 
 // hash names what a plan puts into the pod, whatever others make of it there.

@@ -244,25 +244,23 @@ func checkPorts(d *decision) outcome {
 }
 
 // checkRoutes tells of a profile that no model can serve. The runtime could
-// still stand there and wait for one, so only Enforce refuses.
+// still stand there and wait for one, so only Enforce refuses. References that
+// resolve without a default route leave it to runtimes to discover a model.
 func checkRoutes(d *decision) outcome {
 	name, isPolicy := strings.CutPrefix(d.profile.ID, "policy/")
 	if !isPolicy {
 		return pass()
 	}
 	verdict := d.Compiled.Policies[name]
-	d.incomplete = !verdict.ResolvedRefs.OK || verdict.DefaultRoute == ""
+	d.incomplete = !verdict.ResolvedRefs.OK
 	reason, message := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message
-	if verdict.DefaultRoute != "" {
-		if !verdict.ResolvedRefs.OK {
-			d.tell(reason, "VisionPolicy %q: %s", name, message)
-		}
+	switch {
+	case verdict.ResolvedRefs.OK:
 		return pass()
-	}
-	if verdict.ResolvedRefs.OK || reason == "" {
-		reason, message = ReasonNoUsableRoute, "no model may and can serve it"
-	}
-	if d.mode == v1alpha1.AdmissionEnforce {
+	case verdict.DefaultRoute != "":
+		d.tell(reason, "VisionPolicy %q: %s", name, message)
+		return pass()
+	case d.mode == v1alpha1.AdmissionEnforce:
 		return stop(reason, "VisionPolicy %q cannot serve the pod: %s", name, message)
 	}
 	d.tell(reason, "VisionPolicy %q cannot look at images yet: %s", name, message)

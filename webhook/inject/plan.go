@@ -129,9 +129,6 @@ const (
 
 // What the author of an injected pod should know.
 const (
-	// ReasonNoUsableRoute: no model may and can serve the profile now; calls are
-	// refused until one can.
-	ReasonNoUsableRoute Reason = "NoUsableRoute"
 	// ReasonNoWorkspace: no volume of the agent is a workspace, so images reach
 	// the runtime by upload only.
 	ReasonNoWorkspace Reason = "NoWorkspace"

@@ -10,9 +10,10 @@ import (
 
 // DefaultResources are what the runtime asks for where neither the policy nor
 // the operator says otherwise: 10m of CPU and 32Mi of memory, at most 256Mi of
-// memory (it holds up to 64 MiB of images at once, whatever the number of
-// requests, and Go's collector lets that double), and no CPU limit, which would
-// only slow the agent's calls down.
+// memory, and no CPU limit, which would only slow the agent's calls down. The
+// runtime holds up to 64 MiB of images at once, whatever the number of requests,
+// and up to 64 MiB besides: replies, the cache in memory, the program itself. Go's
+// collector then still has as much again before it must hurry.
 func DefaultResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{

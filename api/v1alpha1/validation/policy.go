@@ -78,31 +78,39 @@ func (c *checks) providers(at *field.Path, refs []v1alpha1.ProviderReference) {
 	}
 }
 
-// routes judges the default and the fallbacks: their form, and that their
-// provider is one of those that the policy names, when it names any.
+// routes judges the form of the default and the fallbacks, and that the default
+// is within what the policy itself names and allows. A fallback that is not
+// leaves the policy good, since it is only passed over: see fallbackWarnings.
 func (c *checks) routes(at *field.Path, spec *v1alpha1.VisionPolicySpec) {
 	if spec.DefaultModel != nil && *spec.DefaultModel != router.Auto {
-		c.route(at.Child("defaultModel"), *spec.DefaultModel, spec)
+		for _, problem := range routeProblems(*spec.DefaultModel, spec) {
+			c.invalid(at.Child("defaultModel"), *spec.DefaultModel, problem)
+		}
 	}
+	at = at.Child("fallbackModels")
 	for i, text := range spec.FallbackModels {
-		c.route(at.Child("fallbackModels").Index(i), text, spec)
+		if _, err := router.ParseRoute(text); err != nil {
+			c.invalid(at.Index(i), text, err.Error())
+		}
 	}
-	c.unique(at.Child("fallbackModels"), spec.FallbackModels)
+	c.unique(at, spec.FallbackModels)
 }
 
-func (c *checks) route(at *field.Path, text string, spec *v1alpha1.VisionPolicySpec) {
+// routeProblems are the reasons, in the policy itself, why a route cannot serve.
+func routeProblems(text string, spec *v1alpha1.VisionPolicySpec) []string {
 	route, err := router.ParseRoute(text)
 	if err != nil {
-		c.invalid(at, text, err.Error())
-		return
+		return []string{err.Error()}
 	}
+	var problems []string
 	if len(spec.Providers) > 0 && !names(spec.Providers, route.Provider) {
-		c.invalid(at, text, fmt.Sprintf("the provider %q is not in spec.providers, by alias or name", route.Provider))
+		problems = append(problems, fmt.Sprintf("the provider %q is not in spec.providers, by alias or name", route.Provider))
 	}
 	// A baseline's globs begin with a namespace, which a route does not tell.
 	if route.Endpoint != "" && len(spec.AllowedModels) > 0 && spec.NamespaceSelector == nil && !allows(spec.AllowedModels, route.String()) {
-		c.invalid(at, text, "no glob of spec.allowedModels matches it, so it could never serve")
+		problems = append(problems, "no glob of spec.allowedModels matches it, so it could never serve")
 	}
+	return problems
 }
 
 func names(refs []v1alpha1.ProviderReference, provider string) bool {

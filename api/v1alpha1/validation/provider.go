@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -36,17 +37,16 @@ func Provider(p *v1alpha1.VisionProvider) field.ErrorList {
 	return c.errs
 }
 
+// transports are all that there are.
+var transports = []v1alpha1.Transport{
+	v1alpha1.TransportOpenAIChatCompletions, v1alpha1.TransportOpenAIResponses,
+	v1alpha1.TransportAnthropicMessages, v1alpha1.TransportGeminiGenerateContent,
+}
+
 func (c *checks) transport(at *field.Path, t v1alpha1.Transport) {
-	known := []v1alpha1.Transport{
-		v1alpha1.TransportOpenAIChatCompletions, v1alpha1.TransportOpenAIResponses,
-		v1alpha1.TransportAnthropicMessages, v1alpha1.TransportGeminiGenerateContent,
+	if !slices.Contains(transports, t) {
+		c.errs = append(c.errs, field.NotSupported(at, t, transports))
 	}
-	for _, k := range known {
-		if t == k {
-			return
-		}
-	}
-	c.errs = append(c.errs, field.NotSupported(at, t, known))
 }
 
 func (c *checks) endpoints(at *field.Path, endpoints []v1alpha1.Endpoint) {
@@ -62,11 +62,16 @@ func (c *checks) endpoints(at *field.Path, endpoints []v1alpha1.Endpoint) {
 		names[e.Name] = true
 		c.label(at.Child("name"), e.Name, routeLabel, "an endpoint's name is part of a route: it")
 		c.url(at.Child("url"), e)
+		if e.APIVersion != "" && !apiVersionForm.MatchString(e.APIVersion) {
+			c.invalid(at.Child("apiVersion"), e.APIVersion, "must be an API version such as 2024-10-21: at most 64 letters, digits, - and ., beginning with a letter or digit")
+		}
 		c.caBundle(at.Child("caBundle"), e.CABundle)
 		c.duration(at.Child("timeout"), e.Timeout, boundTimeout)
 		c.headers(at.Child("headers"), e.Headers)
 	}
 }
+
+var apiVersionForm = regexp.MustCompile(`^[0-9A-Za-z][-0-9A-Za-z.]{0,63}$`)
 
 // caBundle accepts PEM certificates and nothing else; white space and comments
 // between them are what bundles in the wild have. The bundle is never repeated:

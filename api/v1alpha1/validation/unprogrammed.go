@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
-	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // UnprogrammedProvider returns the paths of the fields of a VisionProvider that
@@ -15,7 +14,6 @@ import (
 // fields. A value that asks for what this build does anyway is not among them.
 func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	u, spec := &unprogrammed{}, &p.Spec
-	u.add(!router.Speaks(string(spec.Transport)), transportField)
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Family != "", at+".family")
@@ -23,16 +21,12 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 		u.add(m.ToolImages != nil, at+".toolImages")
 		u.add(m.Price != nil, at+".price")
 	}
-	u.add(spec.Discovery != nil, "spec.discovery")
 	u.add(spec.Probe != nil, "spec.probe")
 	if a := spec.AllowedNamespaces; a != nil {
 		u.add(is(a.From, v1alpha1.NamespacesFromAll, v1alpha1.NamespacesFromSelector), "spec.allowedNamespaces")
 	}
 	return u.paths
 }
-
-// transportField is the path of a provider's transport.
-const transportField = "spec.transport"
 
 // UnprogrammedPolicy does the same for a VisionPolicy.
 func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
@@ -41,7 +35,6 @@ func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 	for i, r := range spec.Providers {
 		u.add(r.Namespace != "" && r.Namespace != p.Namespace, fmt.Sprintf("spec.providers[%d].namespace", i))
 	}
-	u.add(len(spec.FallbackModels) > 0, "spec.fallbackModels")
 	if l := spec.Limits; l != nil {
 		u.add(l.Image != nil && is(l.Image.OnOversize, v1alpha1.OnOversizeDownscale), "spec.limits.image.onOversize")
 		u.add(l.Request != nil && l.Request.MaxImageTokens != nil, "spec.limits.request.maxImageTokens")
@@ -50,7 +43,6 @@ func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 	if spec.Injection != nil {
 		u.injection(spec.Injection)
 	}
-	u.add(spec.Cache != nil && is(spec.Cache.Persist, true), "spec.cache.persist")
 	if r := spec.Runtime; r != nil && r.Proxy != nil {
 		u.add(is(r.Proxy.Enabled, true), "spec.runtime.proxy.enabled")
 		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -89,6 +90,11 @@ func TestProvider(t *testing.T) {
 			[]string{"spec.endpoints[0].caBundle: it may be cut off"}},
 		{"a bundle with a private key is refused", func(p *v1alpha1.VisionProvider) { p.Spec.Endpoints[0].CABundle = key + cert },
 			[]string{"spec.endpoints[0].caBundle: PEM block 1 is no certificate"}},
+		{"an API version is a plain word", func(p *v1alpha1.VisionProvider) {
+			p.Spec.Endpoints[0].APIVersion = "2024-10-21"
+			p.Spec.Endpoints = append(p.Spec.Endpoints, v1alpha1.Endpoint{Name: "b", URL: "https://b.example.com", APIVersion: "v1&key=x"},
+				v1alpha1.Endpoint{Name: "c", URL: "https://c.example.com", APIVersion: strings.Repeat("1", 65)})
+		}, []string{"spec.endpoints[1].apiVersion: must be an API version", "spec.endpoints[2].apiVersion: must be an API version"}},
 		{"two endpoints and two models of one name are refused", func(p *v1alpha1.VisionProvider) {
 			p.Spec.Endpoints = append(p.Spec.Endpoints, p.Spec.Endpoints[0])
 			p.Spec.Models = append(p.Spec.Models, p.Spec.Models[0])
@@ -132,11 +138,15 @@ func TestPolicy(t *testing.T) {
 		{"an alias that is another's name is refused", v1alpha1.VisionPolicySpec{
 			Providers: []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Alias: "a"}},
 		}, []string{"spec.providers[1].alias: Duplicate"}},
-		{"routes to providers that the policy does not name are refused", v1alpha1.VisionPolicySpec{
-			Providers:      []v1alpha1.ProviderReference{{Name: "ocr"}, {Name: "openai", Alias: "gpt"}},
-			DefaultModel:   ptr("openai/gpt-5.2"),
-			FallbackModels: []string{"gpt/gpt-5.2", "vllm@eu/qwen"},
-		}, []string{`spec.defaultModel: the provider "openai" is not in spec.providers`, `spec.fallbackModels[1]: the provider "vllm" is not in spec.providers`}},
+		{"a default of a provider that the policy does not name is refused", v1alpha1.VisionPolicySpec{
+			Providers:    []v1alpha1.ProviderReference{{Name: "ocr"}, {Name: "openai", Alias: "gpt"}},
+			DefaultModel: ptr("openai/gpt-5.2"),
+		}, []string{`spec.defaultModel: the provider "openai" is not in spec.providers`}},
+		{"a fallback that is no route is refused, one that cannot serve is not", v1alpha1.VisionPolicySpec{
+			Providers:      []v1alpha1.ProviderReference{{Name: "ocr"}},
+			AllowedModels:  []string{"ocr@*/*"},
+			FallbackModels: []string{"gpt-5.2", "vllm@eu/qwen", "auto"},
+		}, []string{"spec.fallbackModels[0]: provider", "spec.fallbackModels[2]: provider"}},
 		{"without providers, a route may name any", v1alpha1.VisionPolicySpec{DefaultModel: ptr("openai/gpt-5.2")}, nil},
 		{"a default that no glob allows is refused", v1alpha1.VisionPolicySpec{
 			DefaultModel: ptr("ocr@local/tesseract"), AllowedModels: []string{"openai@*/*", "ocr@remote/*"},
@@ -166,6 +176,14 @@ func TestPolicy(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			found(t, Policy(&v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "team"}, Spec: c.spec}), c.want)
 		})
+	}
+}
+
+func TestTheRuntimeSpeaksEveryTransport(t *testing.T) {
+	for _, transport := range transports {
+		if !router.Speaks(string(transport)) {
+			t.Errorf("%s is accepted and the runtime does not speak it", transport)
+		}
 	}
 }
 
@@ -202,8 +220,9 @@ func TestProviderWarnings(t *testing.T) {
 		}, []string{"spec.endpoints[0].headers[0].value: looks like a key"}},
 		{"no model that sees", func(p *v1alpha1.VisionProvider) { p.Spec.Models[0].ImageInput = ptr(false) },
 			[]string{"spec.models: no model takes images"}},
-		{"a transport that the runtime does not speak yet", func(p *v1alpha1.VisionProvider) { p.Spec.Transport = v1alpha1.TransportAnthropicMessages },
-			[]string{"spec.transport AnthropicMessages: the runtime of this version does not speak it yet; the provider is accepted, is not Ready, and no call goes to it"}},
+		{"no declared model that sees, where others may be discovered", func(p *v1alpha1.VisionProvider) {
+			p.Spec.Models[0].ImageInput, p.Spec.Discovery = ptr(false), &v1alpha1.Discovery{}
+		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := goodProvider()
@@ -225,6 +244,11 @@ func TestPolicyWarnings(t *testing.T) {
 			[]string{"spec.allowedModels[0]: matches no route", "spec.allowedModels[1]: matches no route", "spec.allowedModels[2]: matches no route"}},
 		{"a baseline's globs", v1alpha1.VisionPolicySpec{NamespaceSelector: &metav1.LabelSelector{}, AllowedModels: []string{"models/ocr@*/*", "*/ocr@local/x", "ocr@local/x", "models/ocr/x"}},
 			[]string{"spec.namespaceSelector is accepted, but this version of Vision Operator does not act on it yet", "spec.allowedModels[2]: matches no route", "spec.allowedModels[3]: matches no route"}},
+		{"fallbacks that cannot serve, by what the policy itself says", v1alpha1.VisionPolicySpec{
+			Providers:      []v1alpha1.ProviderReference{{Name: "ocr"}, {Name: "openai", Alias: "gpt"}},
+			AllowedModels:  []string{"ocr@*/*", "gpt@eu/*"},
+			FallbackModels: []string{"gpt@eu/gpt-5.2", "openai/gpt-5.2", "gpt@us/gpt-5.2", "ocr/tesseract"},
+		}, []string{`spec.fallbackModels[1]: the provider "openai" is not in spec.providers`, "spec.fallbackModels[2]: no glob of spec.allowedModels matches it"}},
 		{"one workspace within another", v1alpha1.VisionPolicySpec{Runtime: &v1alpha1.Runtime{Workspaces: []string{"/a/b", "/a", "/ab"}}},
 			[]string{"spec.runtime.workspaces[0]: /a/b already lies in /a"}},
 		{"the image limit above the request's", v1alpha1.VisionPolicySpec{Limits: &v1alpha1.Limits{

@@ -22,14 +22,11 @@ const maxWarnings = 16
 // without effect, one sentence each, beginning with the field. No value of a
 // header and no URL is repeated.
 func ProviderWarnings(p *v1alpha1.VisionProvider) []string {
-	w := notYet(slices.DeleteFunc(UnprogrammedProvider(p), func(path string) bool { return path == transportField }))
-	if t := string(p.Spec.Transport); !router.Speaks(t) {
-		w = append(w, transportField+" "+t+": the runtime of this version does not speak it yet; the provider is accepted, is not Ready, and no call goes to it")
-	}
+	w := notYet(UnprogrammedProvider(p))
 	for i := range p.Spec.Endpoints {
 		w = append(w, endpointWarnings(fmt.Sprintf("spec.endpoints[%d]", i), &p.Spec.Endpoints[i], p.Spec.Credentials.SecretRef != nil)...)
 	}
-	if !slices.ContainsFunc(p.Spec.Models, func(m v1alpha1.Model) bool { return is(m.ImageInput, true) }) {
+	if p.Spec.Discovery == nil && !slices.ContainsFunc(p.Spec.Models, func(m v1alpha1.Model) bool { return is(m.ImageInput, true) }) {
 		w = append(w, "spec.models: no model takes images, so the provider can serve no route")
 	}
 	return bounded(w)
@@ -70,7 +67,7 @@ func endpointWarnings(at string, e *v1alpha1.Endpoint, key bool) []string {
 // PolicyWarnings does the same for a VisionPolicy.
 func PolicyWarnings(p *v1alpha1.VisionPolicy) []string {
 	spec := &p.Spec
-	w := notYet(UnprogrammedPolicy(p))
+	w := append(notYet(UnprogrammedPolicy(p)), fallbackWarnings(spec)...)
 	for i, g := range spec.AllowedModels {
 		if problem := globWarning(g, spec.NamespaceSelector != nil); problem != "" {
 			w = append(w, fmt.Sprintf("spec.allowedModels[%d]: %s", i, problem))
@@ -87,6 +84,21 @@ func PolicyWarnings(p *v1alpha1.VisionPolicy) []string {
 		w = append(w, runtimeWarnings(r)...)
 	}
 	return bounded(w)
+}
+
+// fallbackWarnings name the fallbacks that cannot serve, or that add nothing, by
+// what the policy alone says. What needs the providers is for the compiler.
+func fallbackWarnings(spec *v1alpha1.VisionPolicySpec) []string {
+	var w []string
+	for i, text := range spec.FallbackModels {
+		if _, err := router.ParseRoute(text); err != nil {
+			continue // refused
+		}
+		for _, problem := range routeProblems(text, spec) {
+			w = append(w, fmt.Sprintf("spec.fallbackModels[%d]: %s", i, problem))
+		}
+	}
+	return w
 }
 
 // globWarning says why a glob can match no route. Only what stands before a
