@@ -169,36 +169,37 @@ func TestADefaultThatCannotServeHasNoFallbacks(t *testing.T) {
 }
 
 func TestCandidatesStayBoundedWhenFallingBack(t *testing.T) {
-	for _, fallbacks := range []int{1, 8, 100} {
+	for _, fallbacks := range []int{2, 8, 100} {
 		blind, spare := chat("blind"), chat("spare")
 		for i := range 100 {
 			blind.Models = append(blind.Models, router.Model{Name: fmt.Sprintf("text-%d", i)})
 		}
+		for i := range fallbacks { // the last and the one in the middle see
+			spare.Models = append(spare.Models, router.Model{Name: fmt.Sprintf("m-%d", i), ImageInput: i == fallbacks-1 || i == fallbacks/2-1})
+		}
 		in := policy(blind, chat("first", "see-1"), spare)
-		for i := range fallbacks {
-			name := fmt.Sprintf("text-%d", i)
-			if i == fallbacks-1 {
-				name = "see-last"
-			}
-			p := &in.Document.Providers[2]
-			p.Models = append(p.Models, router.Model{Name: name, ImageInput: i == fallbacks-1})
-			in.Profile.FallbackModels = append(in.Profile.FallbackModels, "spare@default/"+name)
+		for _, m := range spare.Models {
+			in.Profile.FallbackModels = append(in.Profile.FallbackModels, "spare@default/"+m.Name)
 		}
 		plan, err := selection.Select(in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := plan.FallBack(failed)
-		list := next.Selection.Candidates
-		if n := len(list); n != selection.MaxCandidates || list[n-1].ModelRef != "spare@default/see-last" || next.Choice == nil {
+		plan = plan.FallBack(failed).FallBack(failed)
+		list := plan.Selection.Candidates
+		if n := len(list); n != selection.MaxCandidates || plan.Choice == nil || list[n-1].ModelRef != plan.Choice.Route.String() {
 			t.Fatalf("%d candidates, the last %s", n, list[n-1].ModelRef)
 		}
-		if fallbacks < selection.MaxCandidates {
-			if at := list[len(list)-1-fallbacks]; at.ModelRef != "first@default/see-1" || at.Reason != failed {
-				t.Errorf("before %d fallbacks is %+v; want the one that failed", fallbacks, at)
+		tried := min(fallbacks+1, len(list)) // the first choice and all fallbacks, as far as there is room
+		for i := range len(list) - tried {
+			if want := fmt.Sprintf("blind@default/text-%d", i); list[i].ModelRef != want {
+				t.Fatalf("candidate %d is %s; want the first ones, here %s", i, list[i].ModelRef, want)
 			}
 		}
-		if last := next.FallBack(failed); len(last.Selection.Candidates) != selection.MaxCandidates {
+		if at := list[len(list)-tried]; fallbacks < len(list) && (at.ModelRef != "first@default/see-1" || at.Reason != failed) {
+			t.Errorf("before %d fallbacks is %+v; want the one that failed", fallbacks, at)
+		}
+		if last := plan.FallBack(failed); last.Choice != nil || len(last.Selection.Candidates) != selection.MaxCandidates {
 			t.Errorf("%d candidates at the end", len(last.Selection.Candidates))
 		}
 	}
