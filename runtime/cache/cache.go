@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cache keeps observations in memory, bounded by entries, by bytes and
-// by age, and lets equal requests that meet share one call. It holds opaque
+// by age, and lets equal requests that meet share one call. With a store it
+// also keeps them on disk, where they outlive the process. It holds opaque
 // bytes; failures are never kept.
 package cache
 
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/visionoperator/vision-operator/runtime/store"
 )
 
 // Key names one observation.
@@ -67,10 +70,13 @@ const entryOverhead = 256
 
 // Cache is safe for concurrent use.
 type Cache struct {
-	now func() time.Time
+	now     func() time.Time
+	setting sync.Mutex // one change of the limits or of the store at a time
+	disk    diskHealth
 
-	mu      sync.Mutex
+	mu      sync.Mutex // never held while the disk is read or written
 	limits  Limits
+	store   *store.Store // nil when values are in memory only
 	entries *simplelru.LRU[Key, entry]
 	bytes   int64
 	flights map[Key]*flight
@@ -83,6 +89,13 @@ type entry struct {
 
 func (e entry) size() int64 { return int64(len(e.value)) + entryOverhead }
 
+// fresh reports whether an entry may still be used. One that was stored after
+// now is not: the clock went back, and how old the entry is cannot be told.
+func (e entry) fresh(now time.Time, ttl time.Duration) bool {
+	age := now.Sub(e.stored)
+	return age >= 0 && age < ttl
+}
+
 // New returns an empty Cache. now is the clock; nil means time.Now.
 func New(limits Limits, now func() time.Time) *Cache {
 	if now == nil {
@@ -94,14 +107,18 @@ func New(limits Limits, now func() time.Time) *Cache {
 	return c
 }
 
-// SetLimits changes the limits; what is over them goes, oldest first. A shorter
-// TTL counts for entries that are already there.
+// SetLimits changes the limits, also those of the store; what is over them
+// goes, oldest first. A shorter TTL counts for entries that are already there.
 func (c *Cache) SetLimits(limits Limits) {
+	c.setting.Lock()
+	defer c.setting.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.limits = limits
 	c.entries.Resize(max(limits.MaxEntries, 1))
 	c.shrink()
+	s := c.store
+	c.mu.Unlock()
+	bound(s, limits)
 }
 
 // Len and Bytes tell what is held.
@@ -124,23 +141,24 @@ func (c *Cache) get(key Key) ([]byte, bool) {
 	if !ok {
 		return nil, false
 	}
-	if c.now().Sub(e.stored) >= c.limits.TTL {
+	if !e.fresh(c.now(), c.limits.TTL) {
 		c.entries.Remove(key)
 		return nil, false
 	}
 	return e.value, true
 }
 
-// put stores a value unless it alone is over the limit. It is called with the lock held.
-func (c *Cache) put(key Key, value []byte) {
-	e := entry{value: value, stored: c.now()}
+// put keeps an entry unless it alone is over the limit, and reports whether it
+// was kept. It is called with the lock held.
+func (c *Cache) put(key Key, e entry) bool {
 	if e.size() > c.limits.MaxBytes {
-		return
+		return false
 	}
 	c.entries.Remove(key)
 	c.bytes += e.size()
 	c.entries.Add(key, e)
 	c.shrink()
+	return true
 }
 
 func (c *Cache) shrink() {
@@ -160,12 +178,12 @@ const (
 	Called Source = iota
 	// Joined: an equal request was under way, and this one waited for its answer.
 	Joined
-	// Kept: the value was in the cache.
+	// Kept: the value was in the cache, in memory or on disk.
 	Kept
 )
 
-// Do returns the value of key from the cache, or from an equal call under way,
-// or by calling fn. The value is shared: callers do not change it. fn runs on
+// Do returns the value of key from memory, or from an equal call under way, or
+// from the store, or by calling fn. The value is shared: callers do not change it. fn runs on
 // its own goroutine with the values of the first caller's context and a
 // cancellation of its own: it ends when every caller that waits for it is
 // gone, so one caller that leaves takes nothing from the others.
@@ -185,6 +203,9 @@ func (c *Cache) Do(ctx context.Context, key Key, fn func(context.Context) ([]byt
 
 	select {
 	case <-f.done:
+		if f.kept {
+			source = Kept
+		}
 		return f.value, source, f.err
 	case <-ctx.Done():
 		c.leave(key, f)

@@ -12,3 +12,6 @@ func (c *Cache) Waiting(key Key) int {
 	}
 	return 0
 }
+
+// EntryName is entryName.
+var EntryName = entryName

@@ -12,9 +12,10 @@ import (
 type flight struct {
 	cancel  context.CancelFunc
 	waiting int           // guarded by Cache.mu
-	done    chan struct{} // closed when value and err are set
+	done    chan struct{} // closed when value, err and kept are set
 	value   []byte
 	err     error
+	kept    bool // the store had it: no call was made
 }
 
 // PanicError is a call that panicked. The panic's value is not kept: it may
@@ -35,15 +36,21 @@ func (c *Cache) depart(ctx context.Context, key Key, fn func(context.Context) ([
 
 func (c *Cache) fly(ctx context.Context, key Key, f *flight, fn func(context.Context) ([]byte, error)) {
 	defer f.cancel()
-	value, err := call(ctx, fn)
+	e, kept := c.recall(key)
+	var err error
+	if !kept {
+		e.value, err = call(ctx, fn)
+		e.stored = c.now()
+	}
+	f.value, f.err, f.kept = e.value, err, kept
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	f.value, f.err = value, err
 	if c.flights[key] == f {
 		delete(c.flights, key)
 	}
-	if err == nil {
-		c.put(key, value)
+	keep := err == nil && c.put(key, e)
+	c.mu.Unlock()
+	if keep && !kept {
+		c.persist(key, e) // before the answer, so that what was answered is found after a restart
 	}
 	close(f.done)
 }
