@@ -113,6 +113,23 @@ func TestHelpAndVersionGoToStdout(t *testing.T) {
 	}
 }
 
+// Every sample provider and policy, together in one namespace, work as written.
+func TestTheSamplesHoldWhenStrict(t *testing.T) {
+	samples := filepath.Join("..", "..", "config", "samples")
+	var stdout, stderr bytes.Buffer
+	args := []string{"render", "--strict", "-n", "team", "-f", filepath.Join(samples, "providers"), "-f", filepath.Join(samples, "policies")}
+	if err := run(t.Context(), args, nil, &stdout, &stderr); err != nil {
+		t.Fatalf("%v\n%s", err, stderr.String())
+	}
+	doc, err := router.Parse(stdout.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Profiles) == 0 || len(doc.Providers) == 0 {
+		t.Errorf("the samples make %d profiles and %d providers", len(doc.Profiles), len(doc.Providers))
+	}
+}
+
 func TestAFileThatIsTooLargeIsRefused(t *testing.T) {
 	err := (&objects{}).read("endless", neverEnding{})
 	if err == nil || !strings.Contains(err.Error(), "endless") || !strings.Contains(err.Error(), "32 MiB") {
