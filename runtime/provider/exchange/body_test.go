@@ -187,3 +187,14 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+func TestCountsNeverFailAReply(t *testing.T) {
+	for raw, want := range map[string]exchange.Count{
+		`1024`: 1024, `1024.0`: 1024, `null`: 0, `"9"`: 0, `-1`: 0, `1e300`: 0, `{}`: 0, `[1]`: 0, `true`: 0, `2147483648`: 1 << 31,
+	} {
+		got := struct{ N exchange.Count }{N: 7}
+		if err := json.Unmarshal([]byte(`{"n":`+raw+`}`), &got); err != nil || got.N != want {
+			t.Errorf("%s: %d, %v", raw, got.N, err)
+		}
+	}
+}

@@ -81,7 +81,7 @@ var notAboutFormat = map[string]bool{
 var byPolicy = map[string]bool{
 	"content_filter": true, "content_policy_violation": true, "image_content_policy_violation": true,
 	"responsible_ai_policy_violation": true, "responsibleaipolicyviolation": true, "moderation_blocked": true,
-	"invalid_prompt": true, "data_inspection_failed": true, "datainspectionfailed": true,
+	"invalid_prompt": true, "bio_policy": true, "misalignment_policy_violation": true, "data_inspection_failed": true, "datainspectionfailed": true,
 }
 
 // word is what vendors' codes look like, of which base64 is all that has
@@ -230,7 +230,7 @@ func statusIn(raw json.RawMessage, e *StatusError) int {
 	if status := wordStatus[e.Type]; status != 0 {
 		return status
 	}
-	if e.AboutImage {
+	if e.AboutImage || byPolicy[e.Code] {
 		return http.StatusBadRequest
 	}
 	return 0

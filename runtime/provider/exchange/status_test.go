@@ -151,6 +151,7 @@ func TestAnErrorInAReplyOfStatus200(t *testing.T) {
 		`{"code":402}`:                   {"QuotaExhausted", false, "error"},
 		`{"code":"insufficient_quota"}`:  {"QuotaExhausted", false, "insufficient_quota"},
 		`{"code":"invalid_image"}`:       {"ImageRefused", false, "invalid_image"},
+		`{"code":"bio_policy"}`:          {"Refused", false, "bio_policy"},
 		`{"code":200}`:                   {"UpstreamStatus", false, "error"},
 		`{"code":1e99}`:                  {"UpstreamStatus", false, "error"},
 		`{}`:                             {"UpstreamStatus", false, "error"},

@@ -14,9 +14,10 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
 )
 
-// Client is a provider.Observer, and a provider.Sizer, for one endpoint.
+// Client is a provider.Observer, provider.Sizer and provider.Lister for one endpoint.
 type Client struct {
 	at     exchange.Endpoint
 	limit  limitField
@@ -26,6 +27,7 @@ type Client struct {
 var (
 	_ provider.Observer = (*Client)(nil)
 	_ provider.Sizer    = (*Client)(nil)
+	_ provider.Lister   = (*Client)(nil)
 )
 
 // New returns a Client for an endpoint.
@@ -77,3 +79,6 @@ func (c *Client) RequestBytes(req provider.Request) int64 {
 	}
 	return body.Size()
 }
+
+// List asks the endpoint for its models; see models.List.
+func (c *Client) List(ctx context.Context) ([]provider.Listed, error) { return models.List(ctx, c.at) }

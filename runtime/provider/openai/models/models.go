@@ -60,15 +60,15 @@ type entry struct {
 		InputModalities []string `json:"input_modalities"`
 	} `json:"architecture"`
 	TopProvider struct {
-		MaxCompletionTokens tokens `json:"max_completion_tokens"`
+		MaxCompletionTokens exchange.Count `json:"max_completion_tokens"`
 	} `json:"top_provider"`
-	ContextLength tokens `json:"context_length"`
+	ContextLength exchange.Count `json:"context_length"`
 	// Capabilities and MaxContextLength are Mistral's. Azure has capabilities
 	// of other names.
-	Capabilities     capabilities `json:"capabilities"`
-	MaxContextLength tokens       `json:"max_context_length"`
+	Capabilities     capabilities   `json:"capabilities"`
+	MaxContextLength exchange.Count `json:"max_context_length"`
 	// MaxModelLen is vLLM's.
-	MaxModelLen tokens `json:"max_model_len"`
+	MaxModelLen exchange.Count `json:"max_model_len"`
 }
 
 // parse reads a list. Entries that are of another shape, or that have no usable
@@ -142,22 +142,6 @@ func (c *capabilities) UnmarshalJSON(data []byte) error {
 	}
 	if json.Unmarshal(data, &o) == nil {
 		c.Vision = o.Vision
-	}
-	return nil
-}
-
-// tokens is a count of tokens; null, what is no number, and what no model can
-// have are 0.
-type tokens int64
-
-// maxTokens is above the window of any model.
-const maxTokens = 1 << 31
-
-// UnmarshalJSON never fails.
-func (n *tokens) UnmarshalJSON(data []byte) error {
-	var f float64
-	if json.Unmarshal(data, &f) == nil && f >= 1 && f <= maxTokens {
-		*n = tokens(f)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func readShown(reply []byte, about *provider.Listed) error {
 		return exchange.Failed("InvalidResponse", false, "the provider's reply is not a model's description").Because(errNotShown)
 	}
 	for name, value := range shown.ModelInfo { // such as llama.context_length; the greatest, so that order tells nothing
-		var n tokens
+		var n exchange.Count
 		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(value, &n) == nil {
 			about.ContextWindowTokens = max(about.ContextWindowTokens, int64(n))
 		}

@@ -87,8 +87,7 @@ func TestOllamaIsAskedWhatEachModelCanDo(t *testing.T) {
 	}
 }
 
-// Case H37 of the behaviours.
-func TestH37OneModelsFailingProbeIsSkipped(t *testing.T) {
+func TestH37_OneModelsFailingProbeIsSkipped(t *testing.T) {
 	o := &ollama{names: []string{"a", "broken", "b"}, show: func(w http.ResponseWriter, model string) {
 		if model == "broken" {
 			w.WriteHeader(http.StatusInternalServerError)
