@@ -373,10 +373,12 @@ func TestCloseEndsWhatIsUnderWayAndAsksNoMore(t *testing.T) {
 		began := time.Now()
 		d.Close()
 		expect(t, "to a caller that waited", <-told, "")
-		time.Sleep(time.Minute)
-		expect(t, "after Close", names(t.Context(), d, target(s)), "a")
+		for range 20 {
+			time.Sleep(time.Minute)
+			expect(t, "after Close", names(t.Context(), d, target(s)), "a")
+		}
 		d.Close()
-		if time.Since(began) != time.Minute || s.times() != 2 || slow.times() != 1 || log.Len() > 0 {
+		if time.Since(began) != 20*time.Minute || s.times() != 2 || slow.times() != 1 || log.Len() > 0 {
 			t.Errorf("took %v; asked %d and %d times; log: %s", time.Since(began), s.times(), slow.times(), log.String())
 		}
 	})
@@ -410,13 +412,34 @@ func TestTheLogNamesTheEndpointAndTheReasonAndNothingElse(t *testing.T) {
 }
 
 func TestNobodyIsAskedWithoutALister(t *testing.T) {
-	bubble(t, discovery.Options{}, func(t *testing.T, d *discovery.Discovery) {
+	var log bytes.Buffer
+	bubble(t, discovery.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, d *discovery.Discovery) {
 		at := target(nil)
 		at.Lister = nil
 		expect(t, "the list", names(t.Context(), d, at), "")
-		if got := d.Models(t.Context(), nil)(at.Provider, "e"); got != nil {
-			t.Errorf("no target lists %v", got)
+		if got := d.Models(t.Context(), nil)(at.Provider, "e"); got != nil || log.Len() > 0 {
+			t.Errorf("no target lists %v; log: %s", got, log.String())
 		}
+	})
+}
+
+func TestAListThatNobodyWantsForADayMakesRoomForAnother(t *testing.T) {
+	bubble(t, discovery.Options{}, func(t *testing.T, d *discovery.Discovery) {
+		s, other := &server{has: []string{"a"}}, &server{has: []string{"b"}}
+		wants := func(endpoint string, s *server) string {
+			at := target(s)
+			at.Endpoint = endpoint
+			return names(t.Context(), d, at)
+		}
+		wants("gone", s)
+		wants("kept", s)
+		time.Sleep(23 * time.Hour)
+		wants("kept", s)
+		time.Sleep(time.Hour)
+		wants("new", other)
+		s.set(func() { s.takes, s.has = time.Second, []string{"c"} })
+		expect(t, "a list that was wanted an hour ago", wants("kept", s), "a")
+		expect(t, "a list that was not, asked for anew", wants("gone", s), "c")
 	})
 }
 
