@@ -94,6 +94,9 @@ func deaf(t *testing.T) *server {
 	return &server{url: fmt.Sprintf("http://127.0.0.1:%d", name.(*syscall.SockaddrInet4).Port)}
 }
 
+// metadata is a link-local address; whether somebody listens there is never found out.
+func metadata(*testing.T) *server { return &server{url: "http://169.254.169.254"} }
+
 // accepting gives each connection to handle, and closes it. An attempt is a connection.
 func accepting(scheme string, handle func(net.Conn)) misbehave {
 	return func(t *testing.T) *server {
