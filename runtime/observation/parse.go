@@ -70,8 +70,8 @@ func (e *ParseError) Error() string {
 // lenient on the rest, because models deviate there: fences and prose around
 // the object are stepped over; a list may be an object or a string instead, and
 // anything else in its place is an empty list. A reference id or prompt in the
-// reply is ignored. Over-long lists and texts are cut, and the uncertainties
-// say so. Errors are *ParseError.
+// reply is ignored. Over-long lists and texts are cut to MaxObservation and the
+// bounds beside it, and the uncertainties say so. Errors are *ParseError.
 func Parse(reply string, ref *Reference, prompt string, by GeneratedBy) (*Observation, error) {
 	object, reason := find(reply)
 	if reason != "" {
@@ -87,17 +87,18 @@ func Parse(reply string, ref *Reference, prompt string, by GeneratedBy) (*Observ
 	if summary = strings.TrimSpace(summary); summary == "" {
 		return nil, &ParseError{Reason: BlankSummary}
 	}
-	var c cutter
+	c := cutter{room: MaxObservation}
 	o := &Observation{
-		Type: observationType, Schema: Schema, VisualReferenceID: ref.ID, Prompt: prompt, GeneratedBy: by,
-		Summary:         c.text("summary", summary, maxSummary),
-		OCR:             c.entries("ocr", object["ocr"], "text"),
-		Elements:        c.entries("elements", object["elements"], "description"),
-		Relations:       c.entries("relations", object["relations"], "description"),
-		Issues:          c.entries("issues", object["issues"], "description"),
-		ExternalSources: c.entries("external_sources", object["external_sources"], "description"),
-		Uncertainties:   c.uncertainties(object["uncertainties"]),
+		Type: observationType, Schema: Schema, VisualReferenceID: ref.ID, Prompt: prompt, GeneratedBy: by, Notice: Notice,
 	}
+	// In the order in which they take of the room that there is.
+	o.Summary = c.summary(summary)
+	o.Uncertainties = c.uncertainties(object["uncertainties"])
+	o.OCR = c.entries("ocr", object["ocr"], "text")
+	o.Elements = c.entries("elements", object["elements"], "description")
+	o.Relations = c.entries("relations", object["relations"], "description")
+	o.Issues = c.entries("issues", object["issues"], "description")
+	o.ExternalSources = c.entries("external_sources", object["external_sources"], "description")
 	o.Uncertainties = append(o.Uncertainties, c.notes()...)
 	return o, nil
 }

@@ -4,15 +4,30 @@
 package observation
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// Bounds of one observation, so that a model that rambles cannot fill its
-// caller's context. Texts are in bytes.
+// MaxObservation is the most that all a model said may take, in bytes, as JSON
+// and as Text: 128 KiB, some 30,000 tokens, less than the hosts of tools cut
+// answers off at. A page of 500 lines of text, each with its box, takes half.
+//
+// What a caller gets is that, and what is not the model's: the caller's own
+// path and prompt, the names of the models that were considered, and no more
+// than maxFrame of the rest.
+const MaxObservation = 128 << 10
+
+// maxFrame is the most that the rest of an observation takes: its names and
+// constants, and the notes of what was left out.
+const maxFrame = 8 << 10
+
+// Bounds of the parts of one observation, so that no part fills it alone. Texts
+// are in bytes.
 const (
 	maxSummary       = 16 << 10
 	maxEntries       = 500 // of each list
@@ -25,7 +40,41 @@ const (
 
 // cutter normalises values and remembers, per field, what it had to leave out.
 type cutter struct {
+	room         int // bytes that are left
 	texts, items map[string]int
+}
+
+// fits takes the room that a value needs, if it is there.
+func (c *cutter) fits(value any) bool {
+	size := weight(value)
+	if size > c.room {
+		return false
+	}
+	c.room -= size
+	return true
+}
+
+// weight is how many bytes a value takes in a list, as JSON that escapes for
+// HTML or as Text, whichever is more.
+func weight(value any) int {
+	const comma = 2 // Text joins strings by two
+	data, err := json.Marshal(value)
+	if err != nil {
+		return math.MaxInt // no value that JSON gave us
+	}
+	size := max(len(data), len(Quote(value)))
+	if text, ok := value.(string); ok {
+		size = max(size, len(indent(Printable(text))))
+	}
+	return size + comma
+}
+
+// summary cuts the summary, which is kept whatever else there is, and takes its
+// room: it is the first.
+func (c *cutter) summary(text string) string {
+	text = c.text("summary", text, maxSummary)
+	c.fits(text)
+	return text
 }
 
 func (c *cutter) cutText(field string) {
@@ -86,9 +135,14 @@ func (c *cutter) entries(field string, value any, key string) []map[string]any {
 			c.leftOut(field, 1)
 			continue
 		}
-		if entry = c.object(field, entry, 0); len(entry) > 0 {
-			entries = append(entries, entry)
+		if entry = c.object(field, entry, 0); len(entry) == 0 {
+			continue
 		}
+		if !c.fits(entry) {
+			c.leftOut(field, 1)
+			continue
+		}
+		entries = append(entries, entry)
 	}
 	return entries
 }
@@ -173,7 +227,12 @@ func (c *cutter) uncertainties(value any) []string {
 			c.leftOut("uncertainties", 1)
 			continue
 		}
-		list = append(list, c.text("uncertainties", text, maxUncertainty))
+		text = c.text("uncertainties", text, maxUncertainty)
+		if !c.fits(text) {
+			c.leftOut("uncertainties", 1)
+			continue
+		}
+		list = append(list, text)
 	}
 	return list
 }

@@ -26,7 +26,7 @@ func minimal(more string) string {
 func parsed(edit func(*Observation)) *Observation {
 	o := &Observation{
 		Type: "visual_observation", Schema: "visual_observation.v1", VisualReferenceID: "vis_0123456789abcdef",
-		Prompt: "read it", GeneratedBy: testBy, Summary: "A sign.", Uncertainties: []string{},
+		Prompt: "read it", GeneratedBy: testBy, Notice: Notice, Summary: "A sign.", Uncertainties: []string{},
 	}
 	if edit != nil {
 		edit(o)

@@ -16,7 +16,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -121,31 +120,6 @@ func answer(text string, structured any, isError bool) (*sdk.CallToolResult, err
 		StructuredContent: json.RawMessage(body),
 		IsError:           isError,
 	}, nil
-}
-
-// failureText says what failed and what to do, and names the image if known.
-func failureText(failure *reply.Failure) string {
-	f := failure.Error
-	var out strings.Builder
-	fmt.Fprintf(&out, "Error: %s: %s\n", kindAndReason(f), f.Message)
-	if f.RecoveryHint != "" {
-		fmt.Fprintf(&out, "Hint: %s\n", f.RecoveryHint)
-	}
-	fmt.Fprintf(&out, "Retryable: %t\n", f.Retryable)
-	if f.RetryAfter > 0 {
-		fmt.Fprintf(&out, "Retry after: %s\n", f.RetryAfter)
-	}
-	if failure.VisualReference != nil {
-		out.WriteString(observation.Text(&observation.Result{VisualReference: failure.VisualReference, VisionSelection: failure.VisionSelection}))
-	}
-	return out.String()
-}
-
-func kindAndReason(f *fault.Fault) string {
-	if f.Reason == "" {
-		return string(f.Kind)
-	}
-	return fmt.Sprintf("%s (%s)", f.Kind, f.Reason)
 }
 
 // Route serves the streamable HTTP transport at Path while enabled says so,

@@ -33,9 +33,9 @@ var (
 		VisualReference: reference,
 		Observation: &observation.Observation{
 			Type: "visual_observation", Schema: observation.Schema, VisualReferenceID: reference.ID, Prompt: "42",
-			GeneratedBy: observation.GeneratedBy{Mode: observation.ModeAdapter, Provider: "p", Model: "m"},
-			Summary:     "Two <bars> & a line.",
-			OCR:         []map[string]any{{"text": "Q3 97%"}}, Elements: []map[string]any{{"id": "bar-1"}},
+			GeneratedBy: observation.GeneratedBy{Mode: observation.ModeAdapter, Provider: "p", Model: "m"}, Notice: observation.Notice,
+			Summary: "Two <bars> & a line.",
+			OCR:     []map[string]any{{"text": "Q3 97%"}}, Elements: []map[string]any{{"id": "bar-1"}},
 			Relations: []map[string]any{{"type": "left_of", "a": "bar-1"}}, Issues: []map[string]any{{"description": "cut label"}},
 			Uncertainties: []string{"the axis is blurred"}, ExternalSources: []map[string]any{{"url": "https://printed.example"}},
 		},
@@ -79,43 +79,6 @@ func TestTheToolIsListedWithItsSchemasAndUses(t *testing.T) {
 	}
 	sameJSON(t, list.Tools[0].InputSchema, tool.InputSchema())
 	sameJSON(t, list.Tools[0].OutputSchema, tool.OutputSchema())
-}
-
-func TestContentAloneAndStructuredContentAloneCarryTheWholeObservation(t *testing.T) {
-	session := connect(t, func(context.Context, tool.Call) (*observation.Result, error) { return result, nil })
-	got := call(t, session, `{"path":"/w/a.png","prompt":"42"}`)
-	if got.IsError || len(got.Content) != 1 {
-		t.Fatalf("got %+v", got)
-	}
-	text := got.Content[0].(*sdk.TextContent).Text
-	for _, part := range []string{
-		reference.ID, "2x3", "42", "Two <bars> & a line.", "Q3 97%", "bar-1", "left_of", "cut label", "the axis is blurred", "https://printed.example",
-	} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the text lacks %q:\n%s", part, text)
-		}
-	}
-	sameJSON(t, got.StructuredContent, result)
-	validOutput(t, got.StructuredContent)
-}
-
-func TestAFailureIsAResultThatStillValidates(t *testing.T) {
-	failing := fault.New(fault.VisionObservationFailed, "Upstream", "the model answered 500").Hint("Try another model.")
-	failing.Retryable = true
-	partial := &observation.Result{VisualReference: reference, VisionSelection: selection}
-	session := connect(t, func(context.Context, tool.Call) (*observation.Result, error) { return partial, failing })
-	got := call(t, session, `{"path":"/w/a.png","prompt":"p"}`)
-	if !got.IsError {
-		t.Error("the failure is not marked")
-	}
-	text := got.Content[0].(*sdk.TextContent).Text
-	for _, part := range []string{"vision_observation_failed", "Upstream", "the model answered 500", "Try another model.", "true", reference.ID} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the text lacks %q:\n%s", part, text)
-		}
-	}
-	sameJSON(t, got.StructuredContent, reply.NewFailure(failing, partial))
-	validOutput(t, got.StructuredContent)
 }
 
 func TestArgumentsAreNeitherConvertedNorIgnored(t *testing.T) {
