@@ -198,3 +198,17 @@ func TestCountsNeverFailAReply(t *testing.T) {
 		}
 	}
 }
+
+func TestTheRestOfALongArrayTakesNoMemory(t *testing.T) {
+	reply := []byte(`{"list":[` + strings.Repeat("{},", 1<<20) + `{}]}`)
+	var d struct {
+		List exchange.Array[struct{ A, B, C, D string }] `json:"list"`
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := exchange.Read(reply, &d, "a list")
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; err != nil || got > 1<<20 {
+		t.Errorf("%d bytes were allocated to read %d (%v)", got, len(reply), err)
+	}
+}

@@ -4,6 +4,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,8 @@ type StatusError struct {
 	Param string
 	// AboutImage says that the vendor's words name the image as what it does not take.
 	AboutImage bool
+
+	wait time.Duration // what the body asks to wait, 0 when it says nothing
 }
 
 // Error gives the status and the words.
@@ -62,7 +65,7 @@ func RefusesFormat(err error, member string) bool {
 	if !ok || (e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity && e.Status != http.StatusNotImplemented) {
 		return false
 	}
-	if notAboutFormat[e.Code] || byPolicy[e.Code] {
+	if notAboutFormat[e.Code] || byPolicy[e.Code] || e.refusesKey() {
 		return false
 	}
 	if e.Param == "" {
@@ -105,6 +108,8 @@ type apiError struct {
 	Status  any `json:"status"` // Google's word
 	Param   any `json:"param"`
 	Message any `json:"message"` // read for imageWords alone
+	// Details are Google's, and some others' in shapes of their own.
+	Details json.RawMessage `json:"details"`
 }
 
 // imageWords is how vendors that have no code for it say that they do not take
@@ -128,6 +133,10 @@ func readStatus(status int, body []byte) *StatusError {
 	e.Code, e.Type, e.Param = wordOf(from.Code), wordOf(from.Type), wordOf(from.Param)
 	if e.Code == "" {
 		e.Code = wordOf(from.Status)
+	}
+	reason, wait := readDetails(from.Details)
+	if e.wait = wait; e.Type == "" {
+		e.Type = reason
 	}
 	if param, _ := from.Param.(string); e.Param == "" && param != "" {
 		e.Param = "other"
@@ -158,7 +167,7 @@ func statusFault(resp *http.Response) *fault.Fault {
 		f.Retryable = false
 	}
 	if f.Retryable {
-		f.RetryAfter = retryAfter(resp.Header, time.Now())
+		f.RetryAfter = cmp.Or(retryAfter(resp.Header, time.Now()), e.wait)
 	}
 	return f
 }
@@ -172,7 +181,7 @@ func (e *StatusError) fault() *fault.Fault {
 	switch {
 	case code < 500 && byPolicy[e.Code]:
 		return Refused("the provider's content filter refused the request%s", words)
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusBadRequest && e.refusesKey():
 		return Failed("Unauthorized", false, "the provider refused the credential with status %d%s", code, words).
 			Hint("Check the key in the provider's Secret and what it may do.")
 	case code == http.StatusPaymentRequired || code == http.StatusTooManyRequests && (e.Code == noQuota || e.Type == noQuota):

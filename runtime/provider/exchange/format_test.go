@@ -48,6 +48,7 @@ func TestWhenAServerMayHaveRefusedStructuredOutput(t *testing.T) {
 		"a content filter":                     {refused(400, `{"error":{"code":"content_filter"}}`), "response_format", false},
 		"a model that is not there":            {refused(400, `{"error":{"code":"model_not_found"}}`), "response_format", false},
 		"a refused key":                        {refused(401, param("response_format")), "response_format", false},
+		"a key that Google refuses":            {refused(400, `{"error":{"status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`), "generationConfig", false},
 		"a rate limit":                         {refused(429, ``), "response_format", false},
 		"a broken server":                      {refused(500, ``), "response_format", false},
 		"a wrapped error":                      {fmt.Errorf("asking: %w", refused(400, ``)), "response_format", true},
