@@ -37,6 +37,7 @@ const (
 	secretName        = "ocr-key"
 	secretKey         = "api-key"
 	podName           = "agent"
+	providerName      = "vision-ocr"
 	providerAddress   = "127.0.0.1:8973"
 	webhookAddress    = "127.0.0.1:9443"
 	healthAddress     = "127.0.0.1:8081"
@@ -62,7 +63,7 @@ func (d *demo) build(ctx context.Context) error {
 	if _, err := exec.LookPath("tesseract"); err != nil {
 		return fmt.Errorf("the embedded provider needs tesseract: run `apt-get install -y tesseract-ocr`: %w", err)
 	}
-	for _, program := range []string{"vision-operator", "vision-runtime", "vision-ocr"} {
+	for _, program := range []string{"vision-operator", "vision-runtime", providerName} {
 		started := time.Now()
 		build := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", filepath.Join(d.bin, program), "./cmd/"+program)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // static: it runs below a root of its own
@@ -149,7 +150,7 @@ func (d *demo) startProvider(ctx context.Context) error {
 			return fmt.Errorf("creating %s: %w", o.GetName(), err)
 		}
 	}
-	provider, err := d.processes.start("vision-ocr", exec.Command(filepath.Join(d.bin, "vision-ocr"), //nolint:noctx // stopped by processes.stop
+	provider, err := d.processes.start(providerName, exec.Command(filepath.Join(d.bin, providerName), //nolint:noctx // stopped by processes.stop
 		"--listen", providerAddress, "--api-key-file", keyFile))
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (d *demo) startRuntime(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	root := filepath.Join(d.dir, "rootfs")
+	root := d.root()
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return err
 	}
@@ -106,8 +106,7 @@ func (d *demo) startRuntime(ctx context.Context) error {
 	if err := copyFile(filepath.Join(d.bin, filepath.Base(program)), filepath.Join(root, program), 0o755); err != nil {
 		return err
 	}
-	cmd := containerCommand(container, root)
-	if d.runtime, err = d.processes.start(containerName, cmd); err != nil {
+	if err := d.runContainer(ctx, containerName); err != nil {
 		return err
 	}
 	syncing, stop := context.WithCancel(context.Background()) // ends in stopAll, after the steps' own context
@@ -115,10 +114,26 @@ func (d *demo) startRuntime(ctx context.Context) error {
 	go d.kubelet.run(syncing)
 	d.show("command", strings.Join(append(container.Command, container.Args...), " \\\n  "))
 	d.say("as user %d, below %s", user(container), root)
+	return nil
+}
+
+// runContainer starts the injected container's process on the volumes as they
+// are, and waits for it to be ready. log names its log file.
+func (d *demo) runContainer(ctx context.Context, log string) error {
+	container, err := injected(d.pod)
+	if err != nil {
+		return err
+	}
+	if d.runtime, err = d.processes.start(log, containerCommand(container, d.root())); err != nil {
+		return err
+	}
 	return d.runtime.waitFor(ctx, 15*time.Second, "the runtime to be ready", func(ctx context.Context) error {
 		return httpOK(ctx, runtimeHealthURL+"/readyz")
 	})
 }
+
+// root is what the container sees as /.
+func (d *demo) root() string { return filepath.Join(d.dir, "rootfs") }
 
 func injected(pod *corev1.Pod) (*corev1.Container, error) {
 	for i := range pod.Spec.InitContainers {

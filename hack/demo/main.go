@@ -63,6 +63,7 @@ type demo struct {
 	kubelet   *kubelet
 	stopSync  context.CancelFunc
 	seen      *observation.Result // the first look at the screenshot
+	kept      *uploaded           // a picture that no workspace holds
 	sentence  string              // what the rendered picture says
 }
 
@@ -88,6 +89,8 @@ func (d *demo) steps() []step {
 		{"Ask the same again", d.lookAgain},
 		{"ViewImage of a picture of a sentence made up just now", d.lookAtSentence},
 		{"ViewImage over MCP", d.lookOverMCP},
+		{"Upload a picture that the pod has no file of, and look at it by its reference", d.uploadPicture},
+		{"Restart the runtime's container: observations and uploads outlive it", d.restartRuntime},
 		{"Lower the policy's image limit, watch the running runtime obey, and put it back", d.lowerLimit},
 	}
 }

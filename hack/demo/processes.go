@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,17 +52,21 @@ func (p *processes) start(name string, cmd *exec.Cmd) (*process, error) {
 
 // stop ends every program, the last started first, and waits for each.
 func (p *processes) stop() {
-	for i := len(p.running) - 1; i >= 0; i-- {
-		proc := p.running[i]
-		_ = proc.cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-proc.done:
-		case <-time.After(15 * time.Second):
-			_ = proc.cmd.Process.Kill()
-			<-proc.done
-		}
+	for len(p.running) > 0 {
+		p.end(p.running[len(p.running)-1])
 	}
-	p.running = nil
+}
+
+// end ends one program and waits for it.
+func (p *processes) end(proc *process) {
+	_ = proc.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-proc.done:
+	case <-time.After(15 * time.Second):
+		_ = proc.cmd.Process.Kill()
+		<-proc.done
+	}
+	p.running = slices.DeleteFunc(p.running, func(other *process) bool { return other == proc })
 }
 
 // waitFor calls ready until it returns nil. It gives up when the program ends
