@@ -5,11 +5,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	stdlog "log"
 	"log/slog"
-	"os"
 	"runtime/debug"
 	"time"
 
@@ -29,6 +29,7 @@ type app struct {
 	cfg      config
 	log      *slog.Logger
 	spaces   *workspace.Set
+	kept     *kept
 	engine   *engine.Engine
 	reloader *reload.Reloader
 	metrics  *telemetry.Metrics
@@ -37,23 +38,25 @@ type app struct {
 // newApp builds the runtime and reads the router document once. That it is not
 // there yet is no error: requests are refused as router_unavailable until it is.
 func newApp(cfg config, log *slog.Logger) (*app, error) {
-	if cfg.cache != "" {
-		if err := checkDirectory(cfg.cache); err != nil {
-			return nil, fmt.Errorf("opening cache directory: %w", err)
-		}
+	kept, err := openKept(cfg.cache, log)
+	if err != nil {
+		return nil, err
 	}
 	spaces, err := workspace.Open(cfg.workspaces)
 	if err != nil {
-		return nil, fmt.Errorf("opening workspaces: %w", err)
+		return nil, errors.Join(fmt.Errorf("opening workspaces: %w", err), kept.close())
 	}
 	eng := engine.New(engine.Options{
-		Profile:    cfg.profile,
-		Workspaces: spaces,
-		SecretsDir: cfg.secrets,
-		Logger:     log,
-		Version:    buildVersion(),
+		Profile:      cfg.profile,
+		Workspaces:   spaces,
+		SecretsDir:   cfg.secrets,
+		References:   kept.references,
+		Cache:        kept.observations,
+		MaxHeldBytes: cfg.inFlight,
+		Logger:       log,
+		Version:      buildVersion(),
 	})
-	a := &app{cfg: cfg, log: log, spaces: spaces, engine: eng, metrics: telemetry.New(time.Now())}
+	a := &app{cfg: cfg, log: log, spaces: spaces, kept: kept, engine: eng, metrics: telemetry.New(time.Now())}
 	a.reloader = reload.New(reload.Options{Path: cfg.router, Apply: eng.Use, Logger: log})
 	_ = a.reloader.Load() // told by the log, by GET /v1/router and by every call
 	return a, nil
@@ -63,6 +66,9 @@ func newApp(cfg config, log *slog.Logger) (*app, error) {
 func (a *app) close() {
 	a.engine.Close()
 	a.spaces.Close()
+	if err := a.kept.close(); err != nil {
+		a.log.Warn("closing the cache directory failed", "error", err)
+	}
 }
 
 // mcpEnabled is asked for every request at /mcp. Without a profile it is open,
@@ -86,17 +92,6 @@ type withheld struct{ log *slog.Logger }
 func (w withheld) Write(message []byte) (int, error) {
 	w.log.Warn("a library logged a message, which is withheld: it may repeat what a provider sent", "bytes", len(message))
 	return len(message), nil
-}
-
-func checkDirectory(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory", path)
-	}
-	return nil
 }
 
 // view answers one call for every way in: it counts and logs what came of it,

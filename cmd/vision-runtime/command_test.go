@@ -113,7 +113,7 @@ func launch(tb testing.TB, args ...string) (*process, time.Duration) {
 
 func (w *world) flags() []string {
 	return []string{
-		"--router", w.router, "--profile", "policy/default", "--secrets", w.secrets, "--cache", w.workspace, "--workspace", w.workspace,
+		"--router", w.router, "--profile", "policy/default", "--secrets", w.secrets, "--cache", w.cache, "--workspace", w.workspace,
 		"--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0", "--log-level", "debug",
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
+
+	"github.com/visionoperator/vision-operator/runtime/engine"
 )
 
 // config is what both ways to run the tool need.
@@ -21,6 +23,7 @@ type config struct {
 	profile    string   // "policy/<name>" or "baseline/<name>"
 	secrets    string   // directory of keys at <namespace>/<provider>; empty when there are none
 	cache      string   // directory for what may outlive the process; empty when there is none
+	inFlight   int64    // most bytes of images in memory at once
 	workspaces []string // absolute directories that hold images
 	logLevel   slog.Level
 }
@@ -31,6 +34,9 @@ type serveConfig struct {
 	listen       string
 	healthListen string
 }
+
+// minInFlightBytes is the least that makes sense: 1 MiB, four small images.
+const minInFlightBytes = 1 << 20
 
 // usageError is a command line that cannot work.
 type usageError struct{ problem string }
@@ -70,7 +76,8 @@ func newFlags(command string, cfg *config) *pflag.FlagSet {
 	flags.StringVar(&cfg.router, "router", "", "`DIR` that holds router.json, as its ConfigMap is mounted, or the file itself (required)")
 	flags.StringVar(&cfg.profile, "profile", "", "`ID` of the profile that governs every request: policy/NAME or baseline/NAME (required)")
 	flags.StringVar(&cfg.secrets, "secrets", "", "`DIR` of the providers' keys, each at DIR/<namespace>/<provider>")
-	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what may outlive a restart; this build keeps its cache in memory")
+	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what outlives a restart: uploads, references, and observations where the policy persists them; without it there are no uploads")
+	flags.Int64Var(&cfg.inFlight, "max-in-flight-bytes", engine.DefaultMaxHeldBytes, "most `BYTES` of images held in memory at the same time; requests that come on top wait")
 	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "`DIR` whose images may be looked at; repeat it for more")
 	flags.Var((*levelValue)(&cfg.logLevel), "log-level", "least level that is logged: debug, info, warn or error")
 	return flags
@@ -97,6 +104,9 @@ func parse(flags *pflag.FlagSet, args []string, cfg *config, stdout io.Writer) e
 	}
 	if !profileID.MatchString(cfg.profile) {
 		return wrongFlag("profile", cfg.profile, "want policy/NAME or baseline/NAME")
+	}
+	if cfg.inFlight < minInFlightBytes {
+		return wrongFlag("max-in-flight-bytes", strconv.FormatInt(cfg.inFlight, 10), "want at least "+strconv.Itoa(minInFlightBytes))
 	}
 	for _, dir := range cfg.workspaces {
 		if !filepath.IsAbs(dir) {

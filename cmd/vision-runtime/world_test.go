@@ -35,13 +35,14 @@ type world struct {
 	router    string
 	secrets   string
 	workspace string
+	cache     string
 	upstream  *upstream
 }
 
 // newWorld lays out directories as a pod has them, without a router document.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{t: t, router: t.TempDir(), secrets: t.TempDir(), workspace: t.TempDir(), upstream: newUpstream(t)}
+	w := &world{t: t, router: t.TempDir(), secrets: t.TempDir(), workspace: t.TempDir(), cache: t.TempDir(), upstream: newUpstream(t)}
 	w.write(filepath.Join(w.secrets, "team-a", "lab"), []byte(key))
 	return w
 }
@@ -49,7 +50,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) config() serveConfig {
 	return serveConfig{
 		config: config{
-			router: w.router, profile: "policy/default", secrets: w.secrets,
+			router: w.router, profile: "policy/default", secrets: w.secrets, cache: w.cache,
 			workspaces: []string{w.workspace}, logLevel: slog.LevelDebug,
 		},
 		listen: "127.0.0.1:0", healthListen: "127.0.0.1:0",

@@ -10,10 +10,10 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
-	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/selection"
 )
@@ -48,13 +48,13 @@ func (e *Engine) view(ctx context.Context, req Request) (*observation.Result, *f
 		return nil, bad
 	}
 	defer l.picture.release()
+	e.options.References.Remember(l.picture.reference)
 	result := &observation.Result{VisualReference: l.picture.reference}
-	bad = l.choose()
-	result.VisionSelection = l.selected
-	if bad != nil {
-		return result, bad
+	bad = l.choose(ctx)
+	if bad == nil {
+		result.Observation, result.Cached, bad = l.answer(ctx)
 	}
-	result.Observation, result.Cached, bad = l.observe(ctx)
+	result.VisionSelection = l.plan.Selection
 	return result, bad
 }
 
@@ -66,30 +66,22 @@ type look struct {
 	request  Request
 
 	picture  *picture
-	selected *observation.Selection
-	choice   *selection.Choice
-	client   *client
-	question provider.Request
+	plan     *selection.Plan
+	deadline time.Time
 }
 
-// choose selects the model, and holds the question against its limits.
-func (l *look) choose() *fault.Fault {
-	choice, selected, err := selection.Select(selection.Input{
+// choose selects the model, once and on one snapshot.
+func (l *look) choose(ctx context.Context) *fault.Fault {
+	in := selection.Input{
 		Document: l.snapshot.doc, Profile: l.profile, Model: l.request.Model, Primary: l.request.PrimaryModel,
-		Unmounted: l.snapshot.unmounted(),
-	})
-	l.selected = selected
-	if err != nil {
+		Unmounted: l.snapshot.unmounted(), Check: l.check,
+	}
+	in.Discovered = l.discover(ctx, in)
+	var err error
+	if l.plan, err = selection.Select(in); err != nil {
 		return fault.As(err)
 	}
-	l.choice = choice
-	l.client = l.snapshot.client(clientID(choice.Provider, choice.Endpoint))
-	if l.client.err != nil {
-		return l.withSelection(fault.New(fault.VisionAdapterUnavailable, "EndpointInvalid", "the endpoint of %s is not usable", choice.Route).
-			Hint("Ask the platform team to check the endpoint's caBundle.").Because(l.client.err))
-	}
-	l.question = ask(choice, l.picture, l.request.Prompt)
-	return checkModel(choice, l.picture, l.client.observer, l.question)
+	return nil
 }
 
 func noRouter() *fault.Fault {

@@ -97,6 +97,17 @@ func TestALookAtAnImage(t *testing.T) {
 	}
 }
 
+func TestH03_AReferenceNamesTheFileByItsBytes(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	data := append(pngHeader(320, 240), "pixels"...)
+	got := r.view(engine.Request{Path: r.file("a.png", data), Prompt: "what"}).VisualReference
+	sum := sha256.Sum256(data)
+	if got.ByteCount != 39 || got.SHA256 != hex.EncodeToString(sum[:]) || !strings.HasPrefix(got.ID, "vis_") || *got.Size != (observation.Size{Width: 320, Height: 240}) {
+		t.Errorf("reference = %+v", got)
+	}
+}
+
 func TestASecondCallIsAnsweredFromTheCache(t *testing.T) {
 	r := newRig(t)
 	r.use(nil)
@@ -293,11 +304,11 @@ func TestKeysAreReadAtEveryCall(t *testing.T) {
 	var sent string
 	r.upstream.answerWith(func(w http.ResponseWriter, req *http.Request) {
 		sent = req.Header.Get("Authorization")
-		w.WriteHeader(http.StatusInternalServerError)
+		w.WriteHeader(http.StatusUnauthorized)
 	})
 	for _, k := range []string{"sk-one", "sk-two"} {
 		r.writeKey(k + "\n")
-		r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, "UpstreamStatus")
+		r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, "Unauthorized")
 		if sent != "Bearer "+k {
 			t.Errorf("sent %q", sent)
 		}

@@ -10,17 +10,25 @@ var FileFault = fileFault
 
 // Fill holds as much as images may take at once, and returns what lets go of it.
 func (e *Engine) Fill(ctx context.Context) (release func(), err error) {
-	return e.hold(ctx, maxHeldBytes)
+	return e.fill(ctx, DefaultMaxHeldBytes)
 }
 
 // FillButOne leaves room for one request of a small image, and returns what
 // takes that too.
 func (e *Engine) FillButOne(ctx context.Context) (rest func() (release func(), err error), err error) {
-	release, err := e.hold(ctx, maxHeldBytes-minHeldBytes)
+	release, err := e.fill(ctx, DefaultMaxHeldBytes-minHeldBytes)
 	return func() (func(), error) {
-		last, err := e.hold(ctx, 1)
+		last, err := e.fill(ctx, 1)
 		return func() { last(); release() }, err
 	}, err
+}
+
+func (e *Engine) fill(ctx context.Context, size int64) (release func(), err error) {
+	release, bad := e.hold(ctx, size)
+	if bad != nil {
+		return nil, bad
+	}
+	return release, nil
 }
 
 // FillReplies takes every turn of large replies, and returns what gives them back.

@@ -74,7 +74,7 @@ type upstream struct {
 	last atomic.Pointer[[]byte]
 }
 
-func newUpstream(t *testing.T, answer string) *upstream {
+func newUpstream(t testing.TB, answer string) *upstream {
 	t.Helper()
 	u := &upstream{answer: answer}
 	u.Server = httptest.NewServer(u)

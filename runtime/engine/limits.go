@@ -6,7 +6,6 @@ package engine
 import (
 	"encoding/base64"
 	"fmt"
-	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
@@ -16,14 +15,14 @@ import (
 // checkModel holds a request against what the chosen model's vendor takes, as
 // the provider declares it. Bytes count as they are sent: an image in base64,
 // four bytes for each three, and a request with everything in it.
-func checkModel(choice *selection.Choice, pic *picture, observer provider.Observer, req provider.Request) *fault.Fault {
+func checkModel(choice *selection.Choice, pic *picture, sizer provider.Sizer, req provider.Request) *fault.Fault {
+	owner := "the model " + choice.Route.String()
+	if bad := checkType(pic.facts.MediaType, choice.Model, owner); bad != nil {
+		return bad
+	}
 	limits := choice.Model.Limits
 	if limits == nil {
 		return nil
-	}
-	owner := "the model " + choice.Route.String()
-	if len(limits.MediaTypes) > 0 && !slices.Contains(limits.MediaTypes, pic.facts.MediaType) {
-		return typeNotAccepted(pic.facts.MediaType, owner, limits.MediaTypes)
 	}
 	sent := int64(base64.StdEncoding.EncodedLen(len(pic.data)))
 	if limits.MaxImageBytes > 0 && sent > limits.MaxImageBytes {
@@ -35,7 +34,7 @@ func checkModel(choice *selection.Choice, pic *picture, observer provider.Observ
 			With("width", pic.facts.Width).With("height", pic.facts.Height).With("max_side", limits.MaxImageSide).
 			With("limit", "limits.maxImageSide").With("limit_of", owner).Hint("Use a smaller or cropped image.")
 	}
-	if sizer, ok := observer.(provider.Sizer); ok && limits.MaxRequestBytes > 0 {
+	if sizer != nil && limits.MaxRequestBytes > 0 {
 		if size := sizer.RequestBytes(req); size > limits.MaxRequestBytes {
 			return overBytes("the request as sent", size, "limits.maxRequestBytes", owner, limits.MaxRequestBytes)
 		}

@@ -19,7 +19,7 @@ import (
 
 // generationPolicy names how a model is asked: instructions, part order,
 // structured output. It is part of every cache key; change it with them.
-const generationPolicy = "image-observation.v1"
+const generationPolicy = "image-observation.v2"
 
 // maxOutputTokens caps what a model may write, reasoning included: far above
 // any observation, and far below what some models declare.
@@ -49,15 +49,17 @@ func cacheKey(choice *selection.Choice, c *client, pic *picture, prompt string) 
 // observe looks through the cache. What is kept is the observation's JSON, so
 // that each caller has a copy of its own.
 func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fault.Fault) {
-	by := observation.GeneratedBy{
-		Mode: l.selected.SelectedMode, Provider: l.choice.Route.Provider,
-		Model: l.choice.Route.Model, SelectionReason: l.selected.SelectionReason,
-	}
-	key := cacheKey(l.choice, l.client, l.picture, l.request.Prompt)
+	route, chosen := l.plan.Choice.Route, l.plan.Selection
+	by := observation.GeneratedBy{Mode: chosen.SelectedMode, Provider: route.Provider, Model: route.Model, SelectionReason: chosen.SelectionReason}
+	client, deadline := l.snapshot.clientOf(l.plan.Choice), l.deadline
+	key := cacheKey(l.plan.Choice, client, l.picture, l.request.Prompt)
+	asked := ask(l.plan.Choice, l.picture, l.request.Prompt)
 	data, source, err := l.engine.cache.Do(ctx, key, func(ctx context.Context) ([]byte, error) {
-		question, done := l.engine.limitReply(l.question)
+		ctx, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		question, done := l.engine.limitReply(asked)
 		defer done()
-		reply, err := l.client.observer.Observe(ctx, question)
+		reply, err := client.observer.Observe(ctx, question)
 		if err != nil {
 			return nil, err
 		}
@@ -120,7 +122,7 @@ func (l *look) explain(ctx context.Context, err error) *fault.Fault {
 	}
 	f := *fault.As(err)
 	f.Details = maps.Clone(f.Details)
-	attrs := []any{"kind", f.Kind, "reason", f.Reason, "route", l.selected.VisionModelRef}
+	attrs := []any{"kind", f.Kind, "reason", f.Reason, "route", l.plan.Selection.VisionModelRef}
 	if t, ok := errors.AsType[*transport.Error](f.Cause); ok {
 		attrs = append(attrs, "cause", t.Error())
 	}
@@ -129,7 +131,7 @@ func (l *look) explain(ctx context.Context, err error) *fault.Fault {
 }
 
 func (l *look) withSelection(f *fault.Fault) *fault.Fault {
-	return f.With("selected_mode", l.selected.SelectedMode).With("selection_reason", l.selected.SelectionReason).
-		With("vision_provider", l.selected.VisionProvider).With("vision_model", l.selected.VisionModel).
-		With("vision_model_ref", l.selected.VisionModelRef)
+	s := l.plan.Selection
+	return f.With("selected_mode", s.SelectedMode).With("selection_reason", s.SelectionReason).
+		With("vision_provider", s.VisionProvider).With("vision_model", s.VisionModel).With("vision_model_ref", s.VisionModelRef)
 }

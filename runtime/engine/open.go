@@ -6,11 +6,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/probe"
+	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
 )
@@ -23,9 +23,8 @@ type picture struct {
 	release   func()
 }
 
-// maxHeldBytes bounds the images that requests hold at the same time; those
-// that come on top wait. It is what keeps a sidecar small under load.
-const maxHeldBytes = 64 << 20
+// DefaultMaxHeldBytes is Options.MaxHeldBytes where none is given: 64 MiB.
+const DefaultMaxHeldBytes = 64 << 20
 
 // minHeldBytes is what any request counts as: its buffers, its connection and
 // its answer take memory however small the image is. It lets 256 requests look
@@ -35,10 +34,36 @@ const minHeldBytes = 256 << 10
 // at adds the caller's path to a fault, bounded by the system's PATH_MAX.
 func at(f *fault.Fault, path string) *fault.Fault { return f.With("path", path[:min(len(path), 4096)]) }
 
-// open opens, probes, judges and reads one image, in an order in which what is
-// refused costs the least: the body of a file that is too large, or whose
-// header tells too many pixels, is never read. The caller releases the picture.
+// open opens, probes, judges and reads one image: a file of a workspace, or by
+// "vision://…" one that is kept. The caller releases the picture.
 func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (*picture, *fault.Fault) {
+	id, isURI, ok := reference.ParseURI(path)
+	switch {
+	case !isURI:
+		return e.openFile(ctx, path, limits)
+	case !ok:
+		return nil, at(fault.New(fault.InvalidToolInput, "ReferenceMalformed", "the path is not a reference: want vision://vis_ and 16 hexadecimal digits").
+			With("field", fieldPath).Hint("Give the uri that the upload answered with, or a file's path."), path)
+	}
+	kept, found := e.options.References.Find(id)
+	if !found {
+		return nil, reference.Unknown(id).With("field", fieldPath)
+	}
+	if kept.Uploaded {
+		return e.openUpload(ctx, kept, limits)
+	}
+	pic, bad := e.openFile(ctx, kept.Reference.Path, limits)
+	if bad == nil && pic.reference.SHA256 != kept.Reference.SHA256 {
+		pic.release()
+		return nil, at(fault.New(fault.ImageReadFailed, "ReferenceChanged", "the file behind the reference is not the image any more that was looked at").
+			With("field", fieldPath).Hint("Give the file's path to look at what it is now."), path)
+	}
+	return pic, bad
+}
+
+// openFile works in an order in which what is refused costs the least: the body
+// of a file that is too large, or whose header tells too many pixels, is never read.
+func (e *Engine) openFile(ctx context.Context, path string, limits *router.Limits) (*picture, *fault.Fault) {
 	h, err := e.options.Workspaces.Open(path)
 	if err != nil {
 		return nil, fileFault(err, path)
@@ -55,10 +80,9 @@ func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (
 	if bad := checkFacts(facts, err, limits); bad != nil {
 		return nil, at(bad, path)
 	}
-	release, err := e.hold(ctx, h.Size())
-	if err != nil {
-		return nil, at(fault.New(fault.ImageReadFailed, "Canceled", "the call ended before the image could be read").
-			Hint("Call again; many images are being looked at.").Because(err), path)
+	release, bad := e.hold(ctx, h.Size())
+	if bad != nil {
+		return nil, at(bad, path)
 	}
 	pic, bad := read(h, path, limits)
 	if bad != nil {
@@ -69,18 +93,42 @@ func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (
 	return pic, nil
 }
 
+// openUpload reads the bytes that are kept, and judges them by the limits of now.
+func (e *Engine) openUpload(ctx context.Context, kept *reference.Kept, limits *router.Limits) (*picture, *fault.Fault) {
+	ref := kept.Reference
+	if bad := checkBytes(ref.ByteCount, limits); bad != nil {
+		return nil, at(bad, kept.URI)
+	}
+	release, bad := e.hold(ctx, ref.ByteCount)
+	if bad != nil {
+		return nil, at(bad, kept.URI)
+	}
+	data, err := e.options.References.Bytes(kept)
+	if err != nil {
+		release()
+		return nil, at(fault.As(err), kept.URI)
+	}
+	facts, err := probe.Content(data)
+	if bad := checkFacts(facts, err, limits); bad != nil {
+		release()
+		return nil, at(bad, kept.URI)
+	}
+	return &picture{facts: facts, data: data, reference: ref, release: release}, nil
+}
+
 // hold waits until an image of size bytes fits into what may be held at once.
-func (e *Engine) hold(ctx context.Context, size int64) (release func(), err error) {
-	size = min(max(size, minHeldBytes), maxHeldBytes) // a policy may allow a larger one: it goes alone
+func (e *Engine) hold(ctx context.Context, size int64) (release func(), bad *fault.Fault) {
+	size = min(max(size, minHeldBytes), e.options.MaxHeldBytes) // a policy may allow a larger one: it goes alone
 	if err := e.held.Acquire(ctx, size); err != nil {
-		return nil, err
+		return nil, fault.New(fault.ImageReadFailed, "Canceled", "the call ended before the image could be read").
+			Hint("Call again; many images are being looked at.").Because(err)
 	}
 	return func() { e.held.Release(size) }, nil
 }
 
 // read reads the whole image and judges it.
 func read(h *workspace.Handle, path string, limits *router.Limits) (*picture, *fault.Fault) {
-	file, err := h.ReadAll(min(limits.Image.MaxBytes, limits.Request.MaxTotalImageBytes))
+	file, err := h.ReadAll(maxImageBytes(limits))
 	if err != nil {
 		return nil, fileFault(err, path)
 	}
@@ -94,69 +142,6 @@ func read(h *workspace.Handle, path string, limits *router.Limits) (*picture, *f
 		facts: facts, data: file.Bytes,
 		reference: observation.NewReference(file.Path, file.SHA256, facts.MediaType, int64(len(file.Bytes)), facts.Width, facts.Height),
 	}, nil
-}
-
-// checkBytes holds a file's size against the policy.
-func checkBytes(size int64, limits *router.Limits) *fault.Fault {
-	for _, l := range []struct {
-		name string
-		max  int64
-	}{
-		{"limits.image.maxBytes", limits.Image.MaxBytes},
-		{"limits.request.maxTotalImageBytes", limits.Request.MaxTotalImageBytes},
-	} {
-		if size > l.max {
-			return overBytes("the image", size, l.name, "the policy", l.max)
-		}
-	}
-	return nil
-}
-
-// checkFacts judges what a probe found: not an image, of a type that the
-// policy does not take, or of too many pixels.
-func checkFacts(facts probe.Facts, err error, limits *router.Limits) *fault.Fault {
-	accepted := acceptedTypes(limits)
-	if err != nil {
-		return notAnImage(err, accepted)
-	}
-	if !slices.Contains(accepted, facts.MediaType) {
-		return typeNotAccepted(facts.MediaType, "the policy", accepted)
-	}
-	if facts.Pixels() > uint64(limits.Image.MaxPixels) {
-		return fault.New(fault.BudgetExceeded, "TooManyPixels", "the image has %d x %d = %d pixels; the policy's limits.image.maxPixels is %d",
-			facts.Width, facts.Height, facts.Pixels(), limits.Image.MaxPixels).
-			With("width", facts.Width).With("height", facts.Height).
-			With("pixel_count", facts.Pixels()).With("max_pixel_count", limits.Image.MaxPixels).
-			With("limit", "limits.image.maxPixels").Hint("Use a smaller or cropped image.")
-	}
-	return nil
-}
-
-// acceptedTypes is the policy's list, or the default one.
-func acceptedTypes(limits *router.Limits) []string {
-	if len(limits.Image.MediaTypes) > 0 {
-		return limits.Image.MediaTypes
-	}
-	return router.DefaultMediaTypes()
-}
-
-func notAnImage(err error, accepted []string) *fault.Fault {
-	reason, message := "NotAnImage", "the file is not an image that can be looked at"
-	if e, ok := errors.AsType[*probe.Error](err); ok && e.MediaType != "" {
-		reason, message = "ImageMalformed", "the file begins as "+e.MediaType+" but its header is broken or incomplete"
-		if e.Reason == probe.ZeroSize {
-			message = "the file is " + e.MediaType + " with a side of zero pixels"
-		}
-	}
-	return fault.New(fault.InvalidToolInput, reason, "%s", message).
-		With("field", fieldPath).With("supported_media_types", accepted).Because(err).
-		Hint("Give the path of a supported image file.")
-}
-
-func typeNotAccepted(mediaType, owner string, accepted []string) *fault.Fault {
-	return fault.New(fault.InvalidToolInput, "MediaTypeNotAccepted", "the image is %s, which %s does not accept", mediaType, owner).
-		With("field", fieldPath).With("mime", mediaType).With("supported_media_types", accepted).
-		Hint("Convert the image to a supported type.")
 }
 
 // fileFault maps what the workspace refused to the kind that callers know.

@@ -12,7 +12,10 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
+	"github.com/visionoperator/vision-operator/runtime/discovery"
+	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/store"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
 )
 
@@ -27,6 +30,15 @@ type Options struct {
 	// Workspaces are the directories whose files may be looked at. The caller
 	// closes the set after the last View; nil means that no file may be.
 	Workspaces *workspace.Set
+	// References keeps what was looked at and what is uploaded. Nil keeps
+	// references in memory and takes no uploads. The caller closes nothing.
+	References *reference.Keeper
+	// Cache is where observations outlive the process, when the policy says so
+	// (cache.persist). Nil keeps them in memory.
+	Cache *store.Store
+	// MaxHeldBytes bounds the images that requests hold in memory at the same
+	// time; those that come on top wait. 0 means DefaultMaxHeldBytes.
+	MaxHeldBytes int64
 	// Logger gets one line for each failed observation, without content. Nil discards.
 	Logger *slog.Logger
 	// Version is told to providers in the user agent.
@@ -39,6 +51,7 @@ type Engine struct {
 	using    sync.Mutex // one Use at a time
 	snapshot atomic.Pointer[snapshot]
 	cache    *cache.Cache
+	models   *discovery.Discovery
 	held     *semaphore.Weighted // bytes of images in memory
 	large    *semaphore.Weighted // large replies in memory
 }
@@ -52,10 +65,18 @@ func New(o Options) *Engine {
 	if o.Workspaces == nil {
 		o.Workspaces = &workspace.Set{}
 	}
-	return &Engine{
-		options: o, cache: cache.New(cache.Limits{}, nil),
-		held: semaphore.NewWeighted(maxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
+	if o.References == nil {
+		o.References, _ = reference.Open(reference.Options{}) // without a directory nothing can fail
 	}
+	if o.MaxHeldBytes <= 0 {
+		o.MaxHeldBytes = DefaultMaxHeldBytes
+	}
+	e := &Engine{
+		options: o, cache: cache.New(cache.Limits{}, nil), models: discovery.New(discovery.Options{Logger: o.Logger}),
+		held: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
+	}
+	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
+	return e
 }
 
 // Use takes a document into service for the requests that come after it;
@@ -73,14 +94,29 @@ func (e *Engine) Use(doc *router.Document) error {
 	next := newSnapshot(doc, e.options, before)
 	if next.profile != nil {
 		e.cache.SetLimits(next.cacheLimits)
+		e.persist(next.profile.Cache.Persist)
 	}
 	e.snapshot.Store(next)
 	before.retire(next)
 	return nil
 }
 
-// Close closes the connections that are idle; those in use close when their request ends.
+// persist keeps observations on disk as well, or forgets those that are there:
+// a policy that does not ask for it leaves nothing behind.
+func (e *Engine) persist(on bool) {
+	switch {
+	case on:
+		e.cache.SetStore(e.options.Cache)
+	case e.options.Cache != nil:
+		e.cache.SetStore(nil)
+		e.options.Cache.SetLimits(0, 0)
+	}
+}
+
+// Close ends the listing of models and closes the connections that are idle;
+// those in use close when their request ends.
 func (e *Engine) Close() {
+	e.models.Close()
 	e.using.Lock()
 	defer e.using.Unlock()
 	e.snapshot.Load().retire(nil)

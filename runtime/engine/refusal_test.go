@@ -51,13 +51,13 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			},
 			kind: fault.PolicyDenied, reason: "OutsideWorkspace",
 		},
-		"a file that is not there": {
+		"H04: a file that is not there": {
 			prepare: func(r *rig) engine.Request {
 				return engine.Request{Path: filepath.Join(r.space, "gone.png"), Prompt: "what"}
 			},
 			kind: fault.InvalidToolInput, reason: "NotFound", details: map[string]any{"field": "path"},
 		},
-		"a directory": {
+		"H10: a directory": {
 			prepare: func(r *rig) engine.Request { return engine.Request{Path: r.space, Prompt: "what"} },
 			kind:    fault.InvalidToolInput, reason: "NotRegular",
 		},
@@ -78,7 +78,7 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			says:    []string{"21 MiB (22020096 bytes)", "20 MiB (20971520 bytes)", "limits.image.maxBytes", "the policy"},
 			details: map[string]any{"byte_count": int64(21 << 20), "max_byte_count": int64(whole)},
 		},
-		"one byte over the limit": {
+		"H06: one byte over the limit": {
 			edit: func(d *router.Document) { d.Profiles[0].Limits.Image.MaxBytes = 99 },
 			prepare: func(r *rig) engine.Request {
 				return engine.Request{Path: r.file("a.png", append(pngHeader(8, 8), make([]byte, 100-33)...)), Prompt: "what"}
@@ -105,7 +105,7 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 			},
 			kind: fault.BudgetExceeded, reason: "TooManyPixels", details: map[string]any{"width": 60_000},
 		},
-		"a file that is not an image": {
+		"H05: a file that is not an image": {
 			prepare: func(r *rig) engine.Request {
 				return engine.Request{Path: r.file("notes.png", []byte("just text")), Prompt: "what"}
 			},
@@ -198,9 +198,12 @@ func small(r *rig) engine.Request {
 	return engine.Request{Path: r.file("small.png", pngHeader(8, 8)), Prompt: "what"}
 }
 
-// limits sets the limits of the model "see".
+// limits sets the limits of the model "see", and makes it the default.
 func limits(l router.ModelLimits) func(*router.Document) {
-	return func(d *router.Document) { d.Providers[0].Models[1].Limits = &l }
+	return func(d *router.Document) {
+		d.Providers[0].Models[1].Limits = &l
+		d.Profiles[0].DefaultModel = "models@default/see"
+	}
 }
 
 func TestLimitsThatAreJustMet(t *testing.T) {

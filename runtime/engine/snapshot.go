@@ -17,22 +17,52 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
+	"github.com/visionoperator/vision-operator/runtime/provider/anthropic"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/gemini"
 	"github.com/visionoperator/vision-operator/runtime/provider/openai/chat"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/responses"
+	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/selection"
 )
 
 // protocol is how to speak one transport: where the key goes, and who speaks.
 type protocol struct {
-	header, scheme string
-	observer       func(exchange.Endpoint) provider.Observer
+	key    func(exchange.Endpoint) keyPlace
+	client func(exchange.Endpoint) wire
+}
+
+// keyPlace is the header that carries a key, and what stands before the key in it.
+type keyPlace struct{ header, scheme string }
+
+// wire is what every protocol's client does.
+type wire interface {
+	provider.Observer
+	provider.Sizer
+	provider.Lister
+}
+
+// bearer is where OpenAI, and nearly all who imitate it, want the key; Azure
+// OpenAI has a header of its own.
+func bearer(at exchange.Endpoint) keyPlace {
+	if at.HostIn("openai.azure.com", "cognitiveservices.azure.com", "services.ai.azure.com") {
+		return keyPlace{header: "Api-Key"}
+	}
+	return keyPlace{"Authorization", "Bearer "}
+}
+
+func always(header string) func(exchange.Endpoint) keyPlace {
+	return func(exchange.Endpoint) keyPlace { return keyPlace{header: header} }
 }
 
 // protocols are the transports that this build can speak: those that router.Speaks names.
 var protocols = map[string]protocol{
-	router.TransportOpenAIChatCompletions: {"Authorization", "Bearer ",
-		func(at exchange.Endpoint) provider.Observer { return chat.New(at) }},
+	router.TransportOpenAIChatCompletions: {bearer, func(at exchange.Endpoint) wire { return chat.New(at) }},
+	router.TransportOpenAIResponses:       {bearer, func(at exchange.Endpoint) wire { return responses.New(at) }},
+	router.TransportAnthropicMessages:     {always("X-Api-Key"), func(at exchange.Endpoint) wire { return anthropic.New(at) }},
+	router.TransportGeminiGenerateContent: {always("X-Goog-Api-Key"), func(at exchange.Endpoint) wire { return gemini.New(at) }},
 }
 
 // snapshot is a document made ready to serve. It never changes.
@@ -49,8 +79,10 @@ type client struct {
 	// digest names everything the endpoint's answers and connections depend on.
 	digest   string
 	http     *http.Client
-	observer provider.Observer
-	err      error // why the endpoint cannot be called
+	wire     wire
+	observer provider.Observer // wire, with second attempts and a breaker before it
+	timeout  time.Duration     // of one attempt
+	err      error             // why the endpoint cannot be called
 }
 
 // newSnapshot makes a document ready. Endpoints that did not change keep their
@@ -84,7 +116,7 @@ func newSnapshot(doc *router.Document, o Options, before *snapshot) *snapshot {
 			if old := before.client(id); old != nil && old.digest == digest {
 				s.clients[id] = old
 			} else {
-				s.clients[id] = newClient(p, &p.Endpoints[e], digest, s.keys[p.Name], o.Version)
+				s.clients[id] = newClient(p, &p.Endpoints[e], digest, s.keys[p.Name], &o)
 			}
 		}
 	}
@@ -99,20 +131,26 @@ func clientDigest(p *router.Provider, ep *router.Endpoint) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile, version string) *client {
+func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, o *Options) *client {
 	c := &client{digest: digest}
 	proto, ok := protocols[p.Transport]
 	if !ok {
 		return c // selection never chooses it
 	}
+	at := exchange.Endpoint{BaseURL: ep.URL, APIVersion: ep.APIVersion}
 	var auth *transport.Auth
 	if keyFile != "" {
-		auth = &transport.Auth{Header: proto.header, Scheme: proto.scheme, Source: transport.KeyFile(keyFile, p.Name)}
+		place := proto.key(at)
+		auth = &transport.Auth{Header: place.header, Scheme: place.scheme, Source: transport.KeyFile(keyFile, p.Name)}
 	}
-	c.http, c.err = transport.New(transport.Options{Endpoint: *ep, Version: version, Auth: auth})
-	if c.err == nil {
-		c.observer = proto.observer(exchange.Endpoint{BaseURL: ep.URL, APIVersion: ep.APIVersion, Client: c.http})
+	c.timeout, _ = time.ParseDuration(ep.Timeout) // judged by router.Validate
+	c.http, c.err = transport.New(transport.Options{Endpoint: *ep, Version: o.Version, Auth: auth, Logger: o.Logger})
+	if c.err != nil {
+		return c
 	}
+	at.Client = c.http
+	c.wire = proto.client(at)
+	c.observer = retry.New(c.wire, retry.Options{Endpoint: clientID(p, ep), Logger: o.Logger})
 	return c
 }
 
@@ -122,6 +160,11 @@ func (s *snapshot) client(id string) *client {
 		return nil
 	}
 	return s.clients[id]
+}
+
+// clientOf is the client of a choice, which selection made of this snapshot.
+func (s *snapshot) clientOf(choice *selection.Choice) *client {
+	return s.clients[clientID(choice.Provider, choice.Endpoint)]
 }
 
 // retire closes the idle connections of clients that next does not keep.

@@ -146,6 +146,8 @@ const (
 	ReasonObservationFailed Reason = "observation_failed"
 	// ReasonOverLimit: the image is over what the model is declared to take.
 	ReasonOverLimit Reason = "image_over_model_limits"
+	// ReasonEndpointInvalid: no connection can be made as the endpoint is declared.
+	ReasonEndpointInvalid Reason = "endpoint_not_usable"
 )
 
 // Selection says which model looked and which were considered, in order.

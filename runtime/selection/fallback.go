@@ -50,22 +50,17 @@ func (c *chooser) fallback(text string) Fallback {
 	return Fallback{Choice: choice, Candidate: c.candidate(route, choice)}
 }
 
-// FallBack returns the plan after p's Choice could not serve: why says whether
-// it was asked and failed, ReasonObservationFailed, or was not asked since the
-// image is over its limits, ReasonOverLimit. The next usable fallback is
-// chosen; those on the way to it that are not usable are listed with their
-// reasons. When none is left, Choice is nil, and the Selection is that of the
-// last model that was asked, with all that was examined.
-func (p *Plan) FallBack(why observation.Reason) *Plan {
+// FallBack returns the plan after p's Choice was asked and failed. The next
+// usable fallback is chosen; those on the way to it that are not usable are
+// listed with their reasons. When none is left, Choice is nil, and the Selection
+// is that of the last model that was asked, with all that was examined.
+func (p *Plan) FallBack() *Plan {
 	if p.Choice == nil {
 		return p
 	}
-	next := &Plan{primary: p.primary, refused: p.refused, asked: p.asked}
-	if why != observation.ReasonOverLimit || next.asked == nil {
-		next.asked = p.Selection
-	}
+	next := &Plan{primary: p.primary, refused: p.refused}
 	list := slices.Clone(p.Selection.Candidates)
-	list[len(list)-1].Reason = why
+	list[len(list)-1].Reason = observation.ReasonObservationFailed
 	for i := range p.Fallbacks {
 		list = append(list, p.Fallbacks[i].Candidate)
 		if p.Fallbacks[i].Usable() {
@@ -73,7 +68,7 @@ func (p *Plan) FallBack(why observation.Reason) *Plan {
 			break
 		}
 	}
-	told := *next.asked
+	told := *p.Selection
 	next.Selection = &told
 	next.Selection.Candidates = next.bound(list)
 	if next.Choice != nil {

@@ -5,10 +5,12 @@ package selection_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/selection"
@@ -16,7 +18,7 @@ import (
 
 // trail follows a plan to its end: each line is what was chosen, or "-", how it
 // was told, and the candidates then.
-func trail(plan *selection.Plan, why ...observation.Reason) [][]string {
+func trail(plan *selection.Plan, failures int) [][]string {
 	var out [][]string
 	for i := 0; ; i++ {
 		head := "-"
@@ -25,21 +27,56 @@ func trail(plan *selection.Plan, why ...observation.Reason) [][]string {
 		}
 		s := plan.Selection
 		out = append(out, append([]string{fmt.Sprintf("%s %s %s %s", head, s.SelectedMode, s.SelectionReason, s.VisionModelRef)}, lines(s)...))
-		if i == len(why) {
+		if i == failures {
 			return out
 		}
-		plan = plan.FallBack(why[i])
+		plan = plan.FallBack()
 	}
 }
 
 const (
 	failed  = observation.ReasonObservationFailed
-	tooBig  = observation.ReasonOverLimit
 	chosenA = "a@default/see-1 vision_adapter explicit_vision_model_supports_image_input a@default/see-1"
 	aSees   = "a@default/see-1 model_advertises_image_input"
 	aFailed = "a@default/see-1 observation_failed"
 	blindB  = "b@default/text-1 model_lacks_image_input"
 )
+
+// over says that the image is over the limits of some models.
+func over(routes ...string) func(*selection.Input) {
+	return func(in *selection.Input) {
+		in.Check = func(choice *selection.Choice) (observation.Reason, *fault.Fault) {
+			if slices.Contains(routes, choice.Route.String()) {
+				return observation.ReasonOverLimit, fault.New(fault.BudgetExceeded, "TooManyBytes", "over the limits of %s", choice.Route).Hint("Use a smaller image.")
+			}
+			return "", nil
+		}
+	}
+}
+
+func TestAnImageOverTheLimitsOfOneModelGoesToTheNextOne(t *testing.T) {
+	in := policy(chat("a", "see-1"), chat("c", "see-2"))
+	over("a@default/see-1")(&in)
+	plan, err := selection.Select(in)
+	if err != nil || plan.Choice.Route.String() != "c@default/see-2" {
+		t.Fatalf("chose %v, %v", plan.Choice, err)
+	}
+	if diff := cmp.Diff([]string{"a@default/see-1 image_over_model_limits", "c@default/see-2 " + sees}, lines(plan.Selection)); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnImageOverEveryLimitIsRefusedWithTheFirstOne(t *testing.T) {
+	for _, model := range []string{"", "a/see-1"} {
+		in := policy(chat("a", "see-1"), chat("c", "see-2"))
+		over("a@default/see-1", "c@default/see-2")(&in)
+		in.Model = model
+		plan, err := selection.Select(in)
+		if f := fault.As(err); plan.Choice != nil || f.Kind != fault.BudgetExceeded || f.Message != "over the limits of a@default/see-1" {
+			t.Errorf("with the model %q: %v, %v", model, plan.Choice, err)
+		}
+	}
+}
 
 func TestFallingBack(t *testing.T) {
 	fallbackTo := func(route string) string {
@@ -48,30 +85,30 @@ func TestFallingBack(t *testing.T) {
 	for name, tc := range map[string]struct {
 		edit func(*selection.Input)
 		to   []string
-		why  []observation.Reason
+		fail int
 		want [][]string
 	}{
 		"H32b: of a blind and an able fallback, the able one is used and both are reported": {
-			to: []string{"b@default/text-1", "c@default/see-2"}, why: []observation.Reason{failed},
+			to: []string{"b@default/text-1", "c@default/see-2"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {fallbackTo("c@default/see-2"), aFailed, blindB, "c@default/see-2 " + sees}},
 		},
 		"H32b: of an able and a blind fallback, the able one is used and the blind one is not examined": {
-			to: []string{"c@default/see-2", "b@default/text-1"}, why: []observation.Reason{failed},
+			to: []string{"c@default/see-2", "b@default/text-1"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {fallbackTo("c@default/see-2"), aFailed, "c@default/see-2 " + sees}},
 		},
 		"H66: a text-only fallback is never asked about an image": {
-			to: []string{"b@default/text-1"}, why: []observation.Reason{failed},
+			to: []string{"b@default/text-1"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {"-" + chosenA[len("a@default/see-1"):], aFailed, blindB}},
 		},
 		"H32: a fallback that the caller is on itself is told as its own": {
-			edit: primary("c/see-2"), to: []string{"c@default/see-2"}, why: []observation.Reason{failed},
+			edit: primary("c/see-2"), to: []string{"c@default/see-2"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {
 				"c@default/see-2 native_image_with_observation fallback_vision_model_supports_image_input c@default/see-2",
 				aFailed, "c@default/see-2 " + sees,
 			}},
 		},
 		"each that failed is told, up to the last": {
-			to: []string{"c@default/see-2", "c@default/see-3"}, why: []observation.Reason{failed, failed, failed},
+			to: []string{"c@default/see-2", "c@default/see-3"}, fail: 3,
 			want: [][]string{
 				{chosenA, aSees},
 				{fallbackTo("c@default/see-2"), aFailed, "c@default/see-2 " + sees},
@@ -80,24 +117,22 @@ func TestFallingBack(t *testing.T) {
 			},
 		},
 		"one whose limits the image is over is passed by": {
-			to: []string{"c@default/see-2", "c@default/see-3"}, why: []observation.Reason{failed, tooBig},
+			edit: over("c@default/see-2"), to: []string{"c@default/see-2", "c@default/see-3"}, fail: 1,
 			want: [][]string{
 				{chosenA, aSees},
-				{fallbackTo("c@default/see-2"), aFailed, "c@default/see-2 " + sees},
 				{fallbackTo("c@default/see-3"), aFailed, "c@default/see-2 image_over_model_limits", "c@default/see-3 " + sees},
 			},
 		},
 		"when the last one is passed by, what failed last is told": {
-			to: []string{"c@default/see-2"}, why: []observation.Reason{failed, tooBig, failed},
+			edit: over("c@default/see-2"), to: []string{"c@default/see-2"}, fail: 2,
 			want: [][]string{
 				{chosenA, aSees},
-				{fallbackTo("c@default/see-2"), aFailed, "c@default/see-2 " + sees},
 				{"-" + chosenA[len("a@default/see-1"):], aFailed, "c@default/see-2 image_over_model_limits"},
 				{"-" + chosenA[len("a@default/see-1"):], aFailed, "c@default/see-2 image_over_model_limits"},
 			},
 		},
 		"the default itself, one listed twice and the short form of either are dropped": {
-			to: []string{"a/see-1", "c/see-2", "a@default/see-1", "c@default/see-2", "b/text-1"}, why: []observation.Reason{failed, failed},
+			to: []string{"a/see-1", "c/see-2", "a@default/see-1", "c@default/see-2", "b/text-1"}, fail: 2,
 			want: [][]string{
 				{chosenA, aSees},
 				{fallbackTo("c@default/see-2"), aFailed, "c@default/see-2 " + sees},
@@ -109,19 +144,19 @@ func TestFallingBack(t *testing.T) {
 				in.Unmounted = map[string]bool{"team/d": true}
 				in.Profile.Allow = []router.AllowList{{Globs: []string{"a@*", "b@*", "c@*/see-3", "d@*"}}}
 			},
-			to: []string{"b/see-9", "nobody/x", "c/see-2", "d/see-4", "c/see-3"}, why: []observation.Reason{failed},
+			to: []string{"b/see-9", "nobody/x", "c/see-2", "d/see-4", "c/see-3"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {
 				fallbackTo("c@default/see-3"), aFailed, "b@default/see-9 route_not_in_router", "nobody/x route_not_in_router",
 				"c@default/see-2 model_not_allowed_by_policy", "d@default/see-4 credential_not_mounted", "c@default/see-3 " + sees,
 			}},
 		},
 		"one that was discovered serves": {
-			edit: finds(router.Model{Name: "found", ImageInput: true}), to: []string{"d/found"}, why: []observation.Reason{failed},
+			edit: finds(router.Model{Name: "found", ImageInput: true}), to: []string{"d/found"}, fail: 1,
 			want: [][]string{{chosenA, aSees}, {fallbackTo("d@default/found"), aFailed, "d@default/found " + sees}},
 		},
 		"H28: fallbacks of an automatic choice count too, and one that was examined is not examined again": {
 			edit: func(in *selection.Input) { in.Profile.DefaultModel = router.Auto },
-			to:   []string{"b/text-1", "d/see-4"}, why: []observation.Reason{failed},
+			to:   []string{"b/text-1", "d/see-4"}, fail: 1,
 			want: [][]string{
 				{"c@default/see-2 vision_adapter auto_discovered_vision_model_supports_image_input c@default/see-2", blindB, "c@default/see-2 " + sees},
 				{fallbackTo("d@default/see-4"), blindB, "c@default/see-2 observation_failed", "d@default/see-4 " + sees},
@@ -138,10 +173,10 @@ func TestFallingBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, trail(plan, tc.why...)); diff != "" {
+			if diff := cmp.Diff(tc.want, trail(plan, tc.fail)); diff != "" {
 				t.Errorf("trail (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.want[0], trail(plan)[0]); diff != "" {
+			if diff := cmp.Diff(tc.want[0], trail(plan, 0)[0]); diff != "" {
 				t.Errorf("falling back changed the plan before (-want +got):\n%s", diff)
 			}
 		})
@@ -153,7 +188,7 @@ func TestACallThatNamesAModelHasNoFallbacks(t *testing.T) {
 		in := with(policy(chat("a", "see-1"), chat("c", "see-2")), calls(model))
 		in.Profile.FallbackModels = []string{"c@default/see-2"}
 		plan, err := selection.Select(in)
-		if err != nil || len(plan.Fallbacks) != 0 || plan.FallBack(failed).Choice != nil {
+		if err != nil || len(plan.Fallbacks) != 0 || plan.FallBack().Choice != nil {
 			t.Errorf("with the model %s: %v, %v", model, plan.Fallbacks, err)
 		}
 	}
@@ -163,7 +198,7 @@ func TestADefaultThatCannotServeHasNoFallbacks(t *testing.T) {
 	in := policy(chat("b", "text-1"), chat("c", "see-2"))
 	in.Profile.DefaultModel, in.Profile.FallbackModels = "b@default/text-1", []string{"c@default/see-2"}
 	plan, err := selection.Select(in)
-	if err == nil || len(plan.Fallbacks) != 0 || plan.FallBack(failed) != plan {
+	if err == nil || len(plan.Fallbacks) != 0 || plan.FallBack() != plan {
 		t.Errorf("plan %+v, %v", plan, err)
 	}
 }
@@ -185,7 +220,7 @@ func TestCandidatesStayBoundedWhenFallingBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan = plan.FallBack(failed).FallBack(failed)
+		plan = plan.FallBack().FallBack()
 		list := plan.Selection.Candidates
 		if n := len(list); n != selection.MaxCandidates || plan.Choice == nil || list[n-1].ModelRef != plan.Choice.Route.String() {
 			t.Fatalf("%d candidates, the last %s", n, list[n-1].ModelRef)
@@ -199,7 +234,7 @@ func TestCandidatesStayBoundedWhenFallingBack(t *testing.T) {
 		if at := list[len(list)-tried]; fallbacks < len(list) && (at.ModelRef != "first@default/see-1" || at.Reason != failed) {
 			t.Errorf("before %d fallbacks is %+v; want the one that failed", fallbacks, at)
 		}
-		if last := plan.FallBack(failed); last.Choice != nil || len(last.Selection.Candidates) != selection.MaxCandidates {
+		if last := plan.FallBack(); last.Choice != nil || len(last.Selection.Candidates) != selection.MaxCandidates {
 			t.Errorf("%d candidates at the end", len(last.Selection.Candidates))
 		}
 	}

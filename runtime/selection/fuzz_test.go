@@ -120,7 +120,7 @@ func FuzzSelect(f *testing.F) {
 			if in.Model != "" && len(asked) > 1 {
 				t.Fatalf("the call's model %s gave way to %s", in.Model, plan.Choice.Route)
 			}
-			plan = plan.FallBack(observation.ReasonObservationFailed)
+			plan = plan.FallBack()
 			checkCandidates(t, plan.Selection)
 		}
 	})

@@ -11,6 +11,7 @@
 package selection
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -37,6 +38,10 @@ type Input struct {
 	// Discovered are the models that endpoints list; nil when none was asked.
 	// NeedsDiscovery says which of them may matter.
 	Discovered router.Discovered
+	// Check says what else stands against a choice that the router finds usable,
+	// such as the model's limits against the image: the reason for the candidate,
+	// and the fault for a call that has no other. Nil checks nothing.
+	Check func(*Choice) (observation.Reason, *fault.Fault)
 }
 
 // named is the one route that may be used; empty when the choice is automatic.
@@ -70,8 +75,7 @@ type Plan struct {
 	Fallbacks []Fallback
 
 	primary router.Route
-	refused int                    // how many of Selection.Candidates come before the first that was chosen
-	asked   *observation.Selection // of the last model that was asked and failed
+	refused int // how many of Selection.Candidates come before the first that was chosen
 }
 
 // Select chooses. The error is nil or a *fault.Fault. The Plan is never nil:
@@ -93,6 +97,7 @@ type chooser struct {
 	catalog   *router.Catalog
 	primary   router.Route // canonical; zero when unknown
 	selection observation.Selection
+	checked   *fault.Fault // of the first candidate that Check spoke against
 }
 
 func newChooser(in Input) *chooser {
@@ -137,6 +142,9 @@ func (c *chooser) named(model string) (*Plan, error) {
 	case observation.ReasonNotAllowed:
 		return c.refuse(notAllowed(route, c.Model != ""))
 	}
+	if c.checked != nil {
+		return c.refuse(c.checked)
+	}
 	return c.refuse(c.unavailable(c.namedUnavailable(route, choice, reason)))
 }
 
@@ -159,6 +167,9 @@ func (c *chooser) auto() (*Plan, error) {
 		if c.examine(choice.Route, &choice) == observation.ReasonAdvertises {
 			return c.choose(&choice, observation.ReasonAuto)
 		}
+	}
+	if c.checked != nil { // without it there would be a choice
+		return c.refuse(c.checked)
 	}
 	return c.refuse(c.unavailable(noCandidate()))
 }
@@ -199,6 +210,12 @@ func (c *chooser) judge(choice *Choice) observation.Reason {
 	verdict := c.catalog.Judge(*choice)
 	if verdict == router.VerdictUsable && c.Unmounted[choice.Provider.Name] {
 		return observation.ReasonCredentialNotMounted
+	}
+	if verdict == router.VerdictUsable && c.Check != nil {
+		if reason, bad := c.Check(choice); bad != nil {
+			c.checked = cmp.Or(c.checked, bad)
+			return reason
+		}
 	}
 	return reasons[verdict]
 }

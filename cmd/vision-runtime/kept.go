@@ -1,0 +1,66 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"path/filepath"
+
+	"github.com/visionoperator/vision-operator/runtime/reference"
+	"github.com/visionoperator/vision-operator/runtime/store"
+)
+
+// kept is what outlives the process: below the cache directory, references
+// with uploads, and observations.
+type kept struct {
+	references   *reference.Keeper
+	observations *store.Store // nil without a cache directory
+}
+
+// openKept opens what is below dir; without one, references are kept in memory
+// and nothing outlives the process.
+func openKept(dir string, log *slog.Logger) (*kept, error) {
+	if dir != "" {
+		if err := checkDirectory(dir); err != nil {
+			return nil, fmt.Errorf("opening cache directory: %w", err)
+		}
+	}
+	references, err := reference.Open(reference.Options{Dir: dir, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("opening cache directory: %w", err)
+	}
+	if dir == "" {
+		return &kept{references: references}, nil
+	}
+	observations, err := store.Open(store.Options{
+		Dir: filepath.Join(dir, "observations"), MaxBytes: math.MaxInt64, MaxEntries: math.MaxInt, // until a policy bounds them
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening cache directory: %w", err), references.Close())
+	}
+	return &kept{references: references, observations: observations}, nil
+}
+
+func (k *kept) close() error {
+	err := k.references.Close()
+	if k.observations != nil {
+		err = errors.Join(err, k.observations.Close())
+	}
+	return err
+}
+
+func checkDirectory(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory", path)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/selection"
+)
+
+// patience is how many of the slowest endpoint's timeouts a whole call may
+// take, second attempts and fallback models included.
+const patience = 2
+
+// answer asks the chosen model, and where the policy names fallbacks and the
+// failure may pass, each of those in turn.
+func (l *look) answer(ctx context.Context) (seen *observation.Observation, cached bool, bad *fault.Fault) {
+	l.deadline = time.Now().Add(l.longest())
+	seen, cached, bad = l.observe(ctx)
+	for bad != nil && bad.Retryable && ctx.Err() == nil && time.Now().Before(l.deadline) {
+		l.plan = l.plan.FallBack()
+		if l.plan.Choice == nil {
+			break
+		}
+		seen, cached, bad = l.observe(ctx)
+	}
+	return seen, cached, bad
+}
+
+// longest is how long the whole call may take.
+func (l *look) longest() time.Duration {
+	longest := l.snapshot.clientOf(l.plan.Choice).timeout
+	for i := range l.plan.Fallbacks {
+		if f := &l.plan.Fallbacks[i]; f.Usable() {
+			longest = max(longest, l.snapshot.clientOf(f.Choice).timeout)
+		}
+	}
+	return patience * longest
+}
+
+// check says what stands against a choice beside the router: that no connection
+// can be made, or that the model does not take the image.
+func (l *look) check(choice *selection.Choice) (observation.Reason, *fault.Fault) {
+	client := l.snapshot.clientOf(choice)
+	if client.err != nil {
+		return observation.ReasonEndpointInvalid, fault.New(fault.VisionAdapterUnavailable, "EndpointInvalid", "the endpoint of %s is not usable", choice.Route).
+			With("model", choice.Route.String()).Hint("Ask the platform team to check the endpoint's caBundle.").Because(client.err)
+	}
+	return observation.ReasonOverLimit, checkModel(choice, l.picture, client.wire, ask(choice, l.picture, l.request.Prompt))
+}

@@ -1,0 +1,117 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/probe"
+	"github.com/visionoperator/vision-operator/runtime/reference"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// MaxImageBytes is the largest image that the policy in use takes, or 0 when no
+// policy is in use.
+func (e *Engine) MaxImageBytes() int64 {
+	if s := e.snapshot.Load(); s != nil && s.profile != nil {
+		return maxImageBytes(&s.profile.Limits)
+	}
+	return 0
+}
+
+func maxImageBytes(limits *router.Limits) int64 {
+	return min(limits.Image.MaxBytes, limits.Request.MaxTotalImageBytes)
+}
+
+// Upload keeps an image that no workspace holds, so that the URI of its
+// reference can be looked at. size is the number of bytes that from will give,
+// or -1 when it is not known. The policy's limits hold for it as for a file.
+// The error is nil or a *fault.Fault.
+func (e *Engine) Upload(ctx context.Context, from io.Reader, size int64) (*reference.Kept, error) {
+	kept, bad := e.upload(ctx, from, size)
+	if bad != nil {
+		return nil, bad
+	}
+	return kept, nil
+}
+
+func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*reference.Kept, *fault.Fault) {
+	snap := e.snapshot.Load()
+	if snap == nil {
+		return nil, noRouter()
+	}
+	profile, bad := snap.granted(e.options.Profile)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := checkBytes(max(size, 0), &profile.Limits); bad != nil {
+		return nil, bad
+	}
+	most := maxImageBytes(&profile.Limits)
+	room := size
+	if size < 0 {
+		room = most
+	}
+	release, bad := e.hold(ctx, room)
+	if bad != nil {
+		return nil, bad
+	}
+	defer release()
+	data, bad := receive(from, size, most)
+	if bad != nil {
+		return nil, bad
+	}
+	facts, err := probe.Content(data)
+	if bad := checkFacts(facts, err, &profile.Limits); bad != nil {
+		return nil, bad
+	}
+	if bad := snap.checkAnyModel(facts.MediaType, profile); bad != nil {
+		return nil, bad
+	}
+	digest := sha256.Sum256(data)
+	sum := hex.EncodeToString(digest[:])
+	kept, bad := e.options.References.Upload(observation.NewReference(
+		reference.URI(observation.ReferenceID(sum)), sum, facts.MediaType, int64(len(data)), facts.Width, facts.Height), data)
+	return kept, bad
+}
+
+// receive reads an upload whole, and never more than one byte over most.
+func receive(from io.Reader, size, most int64) ([]byte, *fault.Fault) {
+	var data []byte
+	var err error
+	if size >= 0 {
+		data = make([]byte, size)
+		_, err = io.ReadFull(from, data)
+	} else {
+		data, err = io.ReadAll(io.LimitReader(from, most+1))
+	}
+	switch {
+	case err != nil:
+		if f, ok := errors.AsType[*fault.Fault](err); ok {
+			return nil, f
+		}
+		return nil, fault.New(fault.InvalidToolInput, "BodyUnreadable", "the body ended before it was complete").Because(err)
+	case len(data) == 0:
+		return nil, fault.New(fault.InvalidToolInput, "Blank", "the body must not be empty").Hint("Send the image's bytes as the body.")
+	case int64(len(data)) > most:
+		return nil, overBytes("the image", int64(len(data)), "limits.image.maxBytes", "the policy", most)
+	}
+	return data, nil
+}
+
+// Reference finds what is kept of an image that was looked at or uploaded. The
+// error is nil or a *fault.Fault.
+func (e *Engine) Reference(id string) (*reference.Kept, error) {
+	kept, ok := e.options.References.Find(id)
+	if !ok {
+		return nil, reference.Unknown(id)
+	}
+	return kept, nil
+}
