@@ -3,6 +3,10 @@
 
 // Package reference keeps the references of images that were looked at or
 // uploaded, so that "vision://vis_…" names them afterwards.
+//
+// A reference's id is 64 bits of the image's digest: few enough that somebody
+// may make two images with one id. The whole digest is kept beside it, and an
+// id that was met with two images names neither.
 package reference
 
 import (
