@@ -192,6 +192,38 @@ func TestADiskThatFailsIsToldOnceAndFailsNoCall(t *testing.T) {
 	}
 }
 
+func TestASlowDiskHoldsUpNobodyElse(t *testing.T) {
+	writing, release := make(chan struct{}), make(chan struct{})
+	slow, err := store.Open(store.Options{Dir: t.TempDir(), MaxBytes: 1 << 20, MaxEntries: 10, Now: func() time.Time {
+		close(writing) // the time is asked for while the file is written
+		<-release
+		return time.Now()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	c := cache.New(roomy, nil)
+	ask(t, c, "a", 1)
+	c.SetStore(slow)
+	var wg sync.WaitGroup
+	wg.Go(func() { ask(t, c, "b", 1) })
+	<-writing
+	if ask(t, c, "a", 1) || ask(t, c, "b", 1) || c.Len() != 2 {
+		t.Error("want both from memory")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_, _, err = c.Do(ctx, keyOf("c"), func(context.Context) ([]byte, error) {
+		cancel()
+		return nil, errors.New("bad")
+	})
+	if err == nil {
+		t.Error("another key's call was not made")
+	}
+	close(release)
+	wg.Wait()
+}
+
 func TestTheStoreMayComeAndGo(t *testing.T) {
 	k, dir := newClock(), t.TempDir()
 	c := cache.New(roomy, k.Now)
