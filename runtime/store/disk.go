@@ -64,11 +64,8 @@ func load(root *os.Root, name string, most int64) (data []byte, stored time.Time
 	if !info.Mode().IsRegular() || info.Size() < headerSize || info.Size() > most {
 		return nil, time.Time{}, info, errTorn
 	}
-	whole := make([]byte, info.Size())
-	if _, err := io.ReadFull(file, whole); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errTorn
-		}
+	whole, err := readWhole(file, info.Size())
+	if err != nil {
 		return nil, time.Time{}, info, err
 	}
 	data, stored, ok := decode(name, whole)
@@ -76,6 +73,25 @@ func load(root *os.Root, name string, most int64) (data []byte, stored time.Time
 		return nil, time.Time{}, info, errTorn
 	}
 	return data, stored, info, nil
+}
+
+// readWhole reads the file of an entry. What does not begin as one of that
+// size is never read, nor is memory taken for it: a sparse file may tell any size.
+func readWhole(file io.Reader, size int64) ([]byte, error) {
+	var head [headerSize]byte
+	_, err := io.ReadFull(file, head[:])
+	if err == nil && !announces(head[:], size-headerSize) {
+		return nil, errTorn
+	}
+	var whole []byte
+	if err == nil {
+		whole = make([]byte, size)
+		_, err = io.ReadFull(file, whole[copy(whole, head[:]):])
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errTorn // it was cut meanwhile
+	}
+	return whole, err
 }
 
 // absent is an error that says that there is nothing, or no directory any more.

@@ -70,15 +70,19 @@ func digest(head []byte, name string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
+// announces reports whether a header is of this layout and of length bytes of data.
+func announces(header []byte, length int64) bool {
+	return bytes.HasPrefix(header, []byte(magic)) && binary.BigEndian.Uint64(header[lengthAt:]) == uint64(length)
+}
+
 // decode reads the file of an entry. It is false for anything but what header
 // and the data make up for that name. data is a part of file.
 func decode(name string, file []byte) (data []byte, stored time.Time, ok bool) {
-	if len(file) < headerSize || !bytes.HasPrefix(file, []byte(magic)) {
+	if len(file) < headerSize || !announces(file, int64(len(file)-headerSize)) {
 		return nil, time.Time{}, false
 	}
 	data = file[headerSize:]
-	if binary.BigEndian.Uint64(file[lengthAt:]) != uint64(len(data)) ||
-		!bytes.Equal(file[digestAt:headerSize], digest(file[:digestAt], name, data)) {
+	if !bytes.Equal(file[digestAt:headerSize], digest(file[:digestAt], name, data)) {
 		return nil, time.Time{}, false
 	}
 	return data, time.Unix(0, int64(binary.BigEndian.Uint64(file[len(magic):]))), true

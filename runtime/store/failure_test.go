@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,6 +68,20 @@ func TestATornFileIsAbsentAndRemoved(t *testing.T) {
 	}
 	if !damage(t, s, path, whole) {
 		t.Error("the whole file is no value: the damage above proves nothing")
+	}
+}
+
+func TestAFileThatTellsAnEnormousSizeIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	s := openWithin(t, dir, math.MaxInt64, math.MaxInt) // as before a policy is known
+	path := filepath.Join(dir, "a")
+	for name, start := range map[string][]byte{"of zeros": nil, "that begins as another": store.Header("a", start, []byte("x"))} {
+		if err := errors.Join(os.WriteFile(path, start, 0o600), os.Truncate(path, 1<<40)); err != nil {
+			t.Fatal(err)
+		}
+		if get(t, s, "a") != "" || len(files(t, dir)) != 0 {
+			t.Errorf("a file %s is a value", name)
+		}
 	}
 }
 
