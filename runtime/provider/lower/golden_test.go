@@ -40,11 +40,11 @@ func TestGolden(t *testing.T) {
 			}
 			for to := range dialects {
 				out, fault := requireLowered(t, source, to)
-				name, got := to.String()+".json", out
+				name, got := to.String()+".error", []byte(nil)
 				if fault != nil {
-					name, got = to.String()+".error", []byte(fault.Error())
+					got = []byte(fault.Error())
 				} else {
-					got = indented(t, out)
+					name, got = to.String()+".json", indented(t, out)
 				}
 				fresh[name] = true
 				golden(t, filepath.Join(folder, name), append(got, '\n'))

@@ -66,6 +66,7 @@ func (d *document) isRecursive(pointer string) (recursive, ok bool) {
 	if d.recursive == nil {
 		d.recursive, d.edges = map[string]bool{}, map[string][]string{}
 	}
+	d.recursive[pointer] = false
 	seen, todo := map[string]bool{}, []string{pointer}
 	for len(todo) > 0 {
 		from := todo[len(todo)-1]
@@ -83,7 +84,6 @@ func (d *document) isRecursive(pointer string) (recursive, ok bool) {
 			return false, false
 		}
 	}
-	d.recursive[pointer] = d.recursive[pointer] // false when it was not found
 	return d.recursive[pointer], true
 }
 

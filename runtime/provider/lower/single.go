@@ -85,7 +85,7 @@ func (p *parts) enum() error {
 			continue
 		}
 		all = append(all, v)
-		if slices.Contains(p.enumKinds, v.kind) && !(p.nullable && v.text == "") {
+		if slices.Contains(p.enumKinds, v.kind) && (!p.nullable || v.text != "") {
 			taken = append(taken, v)
 		}
 	}
