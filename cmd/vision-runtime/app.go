@@ -10,6 +10,7 @@ import (
 	"io"
 	stdlog "log"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -78,6 +79,18 @@ func (a *app) mcpEnabled() bool { return !a.engine.ProfileFound() || a.engine.MC
 // newLogger writes one JSON object per line.
 func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// spareMemory is what the process may take beside the images it holds: 32 MiB,
+// twice what it takes when nothing is in flight.
+const spareMemory = 32 << 20
+
+// boundMemory makes the collector work harder before the heap outgrows what
+// images may take; without it the heap could double. GOMEMLIMIT has precedence.
+func boundMemory(inFlight int64) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(inFlight + spareMemory)
+	}
 }
 
 // withhold keeps the texts of the standard library's own log out of ours.

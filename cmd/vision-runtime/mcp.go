@@ -16,6 +16,7 @@ import (
 func mcpCommand(ctx context.Context, cfg config, stdin io.ReadCloser, stdout, stderr io.Writer) error {
 	log := newLogger(stderr, cfg.logLevel)
 	withhold(log)
+	boundMemory(cfg.inFlight)
 	a, err := newApp(cfg, log)
 	if err != nil {
 		return err

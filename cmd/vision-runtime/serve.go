@@ -53,6 +53,7 @@ type server struct {
 func serveCommand(ctx context.Context, cfg serveConfig, stderr io.Writer) error {
 	log := newLogger(stderr, cfg.logLevel)
 	withhold(log)
+	boundMemory(cfg.inFlight)
 	s, err := start(cfg, log)
 	if err != nil {
 		return err
