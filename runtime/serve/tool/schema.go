@@ -20,16 +20,19 @@ var inputSchema = json.RawMessage(`{
   "path": {
    "type": "string",
    "minLength": 1,
+   "maxLength": 4096,
    "description": "The image: the path of a file (PNG, JPEG, GIF, WebP or what else the model takes) in a workspace, absolute or relative to the first workspace; or a vision:// reference of an image that was uploaded or looked at before, as vision://vis_0123456789abcdef."
   },
   "prompt": {
    "type": "string",
    "minLength": 1,
+   "maxLength": 65536,
    "description": "What to find out from the image, in plain words."
   },
   "model": {
    "type": "string",
    "minLength": 1,
+   "maxLength": 381,
    "description": "Route of the vision model to use for this call only, as provider@endpoint/model or provider/model. Leave it out to use the policy's choice."
   }
  },

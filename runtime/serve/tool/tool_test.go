@@ -93,7 +93,10 @@ func TestALongNameIsNotShownWhole(t *testing.T) {
 
 func TestTheInputSchemaListsTheFieldsOfArgs(t *testing.T) {
 	var schema struct {
-		Properties           map[string]struct{ Type, Description string }
+		Properties map[string]struct {
+			Type, Description string
+			MaxLength         int
+		}
 		Required             []string
 		AdditionalProperties *bool
 	}
@@ -115,6 +118,36 @@ func TestTheInputSchemaListsTheFieldsOfArgs(t *testing.T) {
 		}
 		if required := options == ""; required != slices.Contains(schema.Required, name) {
 			t.Errorf("%s: required in Go %t, not so in the schema", name, required)
+		}
+	}
+}
+
+func TestEachArgumentMayBeAsLongAsItsSchemaSays(t *testing.T) {
+	var schema struct {
+		Properties map[string]struct{ MaxLength int }
+	}
+	if err := json.Unmarshal(tool.InputSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	for name, most := range map[string]int{"path": tool.MaxPath, "prompt": tool.MaxPrompt, "model": tool.MaxModel} {
+		if schema.Properties[name].MaxLength != most {
+			t.Errorf("%s: the schema says %d; want %d", name, schema.Properties[name].MaxLength, most)
+		}
+		arguments := map[string]string{"path": "a", "prompt": "b"}
+		for extra, reason := range map[int]string{0: "", 1: "FieldTooLong"} {
+			arguments[name] = strings.Repeat("é", most+extra)
+			raw, _ := json.Marshal(arguments)
+			_, err := tool.Decode(raw)
+			if reason == "" {
+				if err != nil {
+					t.Errorf("%s of %d characters: %v", name, most, err)
+				}
+				continue
+			}
+			f := fault.As(err)
+			if f.Reason != reason || f.Details["field"] != name || f.Details["max_char_count"] != most || f.Details["char_count"] != most+1 || len(f.Message) > 100 {
+				t.Errorf("%s of %d characters: %v, %v", name, most+1, f, f.Details)
+			}
 		}
 	}
 }
