@@ -23,7 +23,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
+	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/store"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
 )
 
@@ -41,6 +43,7 @@ type rig struct {
 	engine   *engine.Engine
 	space    string
 	secrets  string
+	cache    string
 	upstream *upstream
 	log      *logBuffer
 }
@@ -98,22 +101,41 @@ func (u *upstream) answerWith(h http.HandlerFunc) { u.reply.Store(&h) }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t, space: t.TempDir(), secrets: t.TempDir(), upstream: newUpstream(t, seen), log: &logBuffer{}}
+	r := &rig{t: t, space: t.TempDir(), secrets: t.TempDir(), cache: t.TempDir(), upstream: newUpstream(t, seen), log: &logBuffer{}}
 	r.writeKey(key)
-	set, err := workspace.Open([]string{r.space})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(set.Close)
-	r.engine = engine.New(engine.Options{Profile: "policy/p", SecretsDir: r.secrets, Workspaces: set, Version: "test",
-		Logger: slog.New(slog.NewTextHandler(r.log, nil))})
-	t.Cleanup(r.engine.Close)
+	r.start()
 	t.Cleanup(func() {
 		if text := r.log.String(); leaks(text) || strings.Contains(text, r.space) {
 			t.Errorf("the log leaks: %s", text)
 		}
 	})
 	return r
+}
+
+// again is the next process over the same directories.
+func (r *rig) again() *rig {
+	next := *r
+	next.start()
+	return &next
+}
+
+// start makes the engine, over the directories as they are.
+func (r *rig) start() {
+	r.t.Helper()
+	set, err := workspace.Open([]string{r.space})
+	must(r.t, err)
+	r.t.Cleanup(set.Close)
+	references, err := reference.Open(reference.Options{Dir: r.cache})
+	must(r.t, err)
+	r.t.Cleanup(func() { _ = references.Close() })
+	observations, err := store.Open(store.Options{Dir: filepath.Join(r.cache, "observations"), MaxBytes: 1 << 20, MaxEntries: 100})
+	must(r.t, err)
+	r.t.Cleanup(func() { _ = observations.Close() })
+	r.engine = engine.New(engine.Options{
+		Profile: "policy/p", SecretsDir: r.secrets, Workspaces: set, References: references, Cache: observations, Version: "test",
+		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
+	})
+	r.t.Cleanup(r.engine.Close)
 }
 
 func (r *rig) writeKey(value string) {

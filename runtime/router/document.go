@@ -132,8 +132,8 @@ const (
 	// are accepted by default.
 	MaxUploadBytes = 64 << 20
 	// MaxReferenceBytes bounds the records of images that were looked at or
-	// uploaded: 4 MiB, some thousands of them.
-	MaxReferenceBytes = 4 << 20
+	// uploaded: 16 MiB, 4096 of them, each in a block of 4 KiB.
+	MaxReferenceBytes = 16 << 20
 )
 
 // RuntimeOptions are the parts of a policy that the runtime itself obeys. What
