@@ -68,3 +68,15 @@ func TestWhatAnImageSaysStaysWithinItsQuotesInALine(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", line, want)
 	}
 }
+
+func TestTheIDOfAReferenceIsKnownByItsForm(t *testing.T) {
+	for id, want := range map[string]bool{
+		testRef.ID: true, ReferenceID(strings.Repeat("f", 64)): true,
+		"": false, "vis_": false, "vis_0123456789abcde": false, "vis_0123456789abcdef0": false, "vis_0123456789ABCDEF": false,
+		"VIS_0123456789abcdef": false, "0123456789abcdef": false, "vis_0123456789abcde/": false, "vis_0123456789abcde\n": false,
+	} {
+		if IsReferenceID(id) != want {
+			t.Errorf("%q: %t", id, !want)
+		}
+	}
+}
