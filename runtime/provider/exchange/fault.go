@@ -71,6 +71,7 @@ func RefusesFormat(err error, member string) bool {
 	if e.Param == "" {
 		return !e.AboutImage
 	}
+	member = strings.ToLower(member) // as wordOf leaves it
 	return e.Param == member || strings.HasPrefix(e.Param, member+".")
 }
 

@@ -39,6 +39,7 @@ func TestWhenAServerMayHaveRefusedStructuredOutput(t *testing.T) {
 		"text of text":                         {refused(400, param("text")), "text", true},
 		"text.format.schema of text":           {refused(400, param("text.format.schema")), "text", true},
 		"the member, with words on images":     {refused(400, `{"error":{"param":"response_format","message":"Invalid schema: image format"}}`), "response_format", true},
+		"a member with capitals":               {refused(400, param("generationConfig.responseSchema")), "generationConfig", true},
 		"another member":                       {refused(400, param("max_tokens")), "response_format", false},
 		"a member that only begins the same":   {refused(400, param("text_format")), "text", false},
 		"a member with an index":               {refused(400, param("messages.[1].content.[1].image_url")), "response_format", false},

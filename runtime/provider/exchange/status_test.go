@@ -171,7 +171,7 @@ func TestAnErrorInAReplyOfStatus200(t *testing.T) {
 			t.Errorf("%s: no fault", raw)
 			continue
 		}
-		asFault(t, f)
+		_ = asFault(t, f)
 		if f.Reason != want.reason || f.Retryable != want.retryable || !strings.Contains(f.Message, want.says) {
 			t.Errorf("%s: fault = %+v, want %+v", raw, f, want)
 		}
