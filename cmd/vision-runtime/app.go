@@ -39,7 +39,7 @@ type app struct {
 // newApp builds the runtime and reads the router document once. That it is not
 // there yet is no error: requests are refused as router_unavailable until it is.
 func newApp(cfg config, log *slog.Logger) (*app, error) {
-	kept, err := openKept(cfg.cache, log)
+	kept, err := openKept(cfg.cache, cfg.persisted, log)
 	if err != nil {
 		return nil, err
 	}

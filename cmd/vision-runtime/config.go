@@ -24,6 +24,7 @@ type config struct {
 	secrets    string   // directory of keys at <namespace>/<provider>; empty when there are none
 	cache      string   // directory for what may outlive the process; empty when there is none
 	inFlight   int64    // most bytes of images in memory at once
+	persisted  int64    // most bytes of observations in the cache directory; 0 leaves it to the policy
 	workspaces []string // absolute directories that hold images
 	logLevel   slog.Level
 }
@@ -77,6 +78,7 @@ func newFlags(command string, cfg *config) *pflag.FlagSet {
 	flags.StringVar(&cfg.profile, "profile", "", "`ID` of the profile that governs every request: policy/NAME or baseline/NAME (required)")
 	flags.StringVar(&cfg.secrets, "secrets", "", "`DIR` of the providers' keys, each at DIR/<namespace>/<provider>")
 	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what outlives a restart: uploads, references, and observations where the policy persists them; without it there are no uploads")
+	flags.Int64Var(&cfg.persisted, "max-persisted-bytes", 0, "most `BYTES` of observations in the cache directory, whatever the policy allows: what its volume holds; 0 leaves it to the policy")
 	flags.Int64Var(&cfg.inFlight, "max-in-flight-bytes", engine.DefaultMaxHeldBytes, "most `BYTES` of images held in memory at the same time; requests that come on top wait")
 	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "`DIR` whose images may be looked at; repeat it for more")
 	flags.Var((*levelValue)(&cfg.logLevel), "log-level", "least level that is logged: debug, info, warn or error")
@@ -107,6 +109,9 @@ func parse(flags *pflag.FlagSet, args []string, cfg *config, stdout io.Writer) e
 	}
 	if cfg.inFlight < minInFlightBytes {
 		return wrongFlag("max-in-flight-bytes", strconv.FormatInt(cfg.inFlight, 10), "want at least "+strconv.Itoa(minInFlightBytes))
+	}
+	if cfg.persisted < 0 {
+		return wrongFlag("max-persisted-bytes", strconv.FormatInt(cfg.persisted, 10), "want 0 or more")
 	}
 	for _, dir := range cfg.workspaces {
 		if !filepath.IsAbs(dir) {

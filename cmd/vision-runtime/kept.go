@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,7 +25,7 @@ type kept struct {
 
 // openKept opens what is below dir; without one, references are kept in memory
 // and nothing outlives the process.
-func openKept(dir string, log *slog.Logger) (*kept, error) {
+func openKept(dir string, persisted int64, log *slog.Logger) (*kept, error) {
 	if dir != "" {
 		if err := checkDirectory(dir); err != nil {
 			return nil, fmt.Errorf("opening cache directory: %w", err)
@@ -38,7 +39,8 @@ func openKept(dir string, log *slog.Logger) (*kept, error) {
 		return &kept{references: references}, nil
 	}
 	observations, err := store.Open(store.Options{
-		Dir: filepath.Join(dir, "observations"), MaxBytes: math.MaxInt64, MaxEntries: math.MaxInt, // until a policy bounds them
+		Dir: filepath.Join(dir, "observations"), Ceiling: persisted,
+		MaxBytes: cmp.Or(persisted, math.MaxInt64), MaxEntries: math.MaxInt, // until a policy bounds them
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening cache directory: %w", err), references.Close())

@@ -41,6 +41,9 @@ type Options struct {
 	// number. Both are above zero.
 	MaxBytes   int64
 	MaxEntries int
+	// Ceiling is what SetLimits cannot raise the bytes above: what the volume
+	// below the directory holds. 0 is no ceiling.
+	Ceiling int64
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -57,6 +60,7 @@ type Store struct {
 
 	mu         sync.Mutex
 	root       *os.Root // nil when closed
+	ceiling    int64
 	maxBytes   int64
 	maxEntries int
 	sizes      *simplelru.LRU[string, int64] // Size of each entry known
@@ -75,7 +79,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{
 		dir: o.Dir, now: o.Now, create: create, remove: (*os.Root).Remove,
-		maxBytes: o.MaxBytes, maxEntries: o.MaxEntries,
+		ceiling: o.Ceiling, maxBytes: o.MaxBytes, maxEntries: o.MaxEntries,
 	}
 	// The size only has to be above all: shrink evicts by its own rules.
 	s.sizes, _ = simplelru.NewLRU(math.MaxInt, func(_ string, size int64) { s.bytes -= size })
@@ -188,11 +192,14 @@ func (s *Store) Delete(name string) error {
 	return nil
 }
 
-// SetLimits changes the bounds and evicts what is over them. Bounds of zero
+// SetLimits changes the bounds, up to Options.Ceiling, and evicts what is over them. Bounds of zero
 // empty the store, and keep it empty.
 func (s *Store) SetLimits(maxBytes int64, maxEntries int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ceiling > 0 {
+		maxBytes = min(maxBytes, s.ceiling)
+	}
 	s.maxBytes, s.maxEntries = maxBytes, maxEntries
 	if s.root != nil {
 		_ = s.shrink(0, 0) // what cannot be removed stays counted, and fails the next Put

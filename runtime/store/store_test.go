@@ -285,3 +285,20 @@ func TestAClosedStoreHoldsNothing(t *testing.T) {
 		t.Error("a closed store tells of entries")
 	}
 }
+
+func TestLimitsAreNeverRaisedAboveTheCeiling(t *testing.T) {
+	s, err := store.Open(store.Options{Dir: t.TempDir(), MaxBytes: 1 << 30, MaxEntries: 100, Ceiling: 2 * store.Size(100)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	s.SetLimits(1<<30, 100)
+	for _, name := range []string{"a", "b", "c"} {
+		if err := s.Put(name, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.Names(); len(got) != 2 || got[0] != "b" {
+		t.Errorf("kept %v; want the last two", got)
+	}
+}

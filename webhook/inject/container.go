@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -93,6 +94,7 @@ func (d *decision) arguments() []string {
 	args := []string{
 		"serve", "--router", routerDirectory, "--profile", literal(d.profile.ID),
 		"--secrets", secretsDirectory, "--cache", cacheDirectory,
+		"--max-persisted-bytes", strconv.FormatInt(roomForObservations(d.shape.CacheMaxBytes), 10),
 	}
 	for _, dir := range d.work.directories {
 		args = append(args, "--workspace", literal(dir))
@@ -194,9 +196,14 @@ func (d *decision) keys() []corev1.VolumeProjection {
 // that; and room for the default of observations in any case, so that persist
 // may be turned on while the pod runs.
 func cacheSize(observations int64) resource.Quantity {
-	observations = min(max(observations, compile.DefaultCacheMaxBytes), math.MaxInt64/2)
-	content := router.MaxUploadBytes + router.MaxReferenceBytes + observations
+	content := router.MaxUploadBytes + router.MaxReferenceBytes + roomForObservations(observations)
 	return *resource.NewQuantity(content+content/4, resource.BinarySI)
+}
+
+// roomForObservations is what the volume holds of them. The runtime is told, for
+// a policy may come to allow more than the volume that the pod was made with.
+func roomForObservations(maxBytes int64) int64 {
+	return min(max(maxBytes, compile.DefaultCacheMaxBytes), math.MaxInt64/2)
 }
 
 // hash names what a plan puts into the pod, whatever others make of it there.
