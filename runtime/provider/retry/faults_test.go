@@ -50,13 +50,15 @@ var (
 )
 
 const (
-	patient = 15 * time.Second
+	patient = 40 * time.Second
 	// impatient leaves a slow machine the time to bring a request to its server.
-	impatient = 400 * time.Millisecond
-	// slack is what a slow machine may take beyond the waits. It is well below
-	// what it would take to be patient once, or to wait as long as a row's
-	// server asks for.
-	slack = 5 * time.Second
+	impatient = time.Second
+	// slack is what a slow machine, with the race detector, may take beyond the
+	// waits. It is well below what it would take to be patient once, or to wait as
+	// long as a row's server asks for.
+	slack = 15 * time.Second
+	// together is how many rows are tried at the same time: most of it is waiting.
+	together = 32
 )
 
 // rows are those of the table that are the same for all protocols but for the
@@ -83,8 +85,8 @@ func (p protocol) rows() map[string]row {
 		"200 with HTML":                      {server: answering(replies(http.StatusOK, html, "Content-Type", "text/html")), attempts: 1, reason: "InvalidResponse"},
 		"200 with half of the JSON":          {server: answering(replies(http.StatusOK, p.answer[:len(p.answer)/2])), attempts: 1, reason: "InvalidResponse"},
 		"200 with JSON of another shape":     {server: answering(replies(http.StatusOK, `["seen"]`)), attempts: 1, reason: "InvalidResponse"},
-		"10 MB of JSON":                      {server: answering(replies(http.StatusOK, large())), attempts: 1, reason: "InvalidResponse"},
-		"10 MB of JSON after a server error": {server: answering(replies(http.StatusInternalServerError, large()), answer), attempts: 2, wait: oneBackoff},
+		"10 MB of JSON":                      {server: answering(replies(http.StatusOK, large)), attempts: 1, reason: "InvalidResponse"},
+		"10 MB of JSON after a server error": {server: answering(replies(http.StatusInternalServerError, large), answer), attempts: 2, wait: oneBackoff},
 
 		"429 without Retry-After": {server: answering(replies(http.StatusTooManyRequests, `{}`)), attempts: 3, wait: twoBackoffs, reason: "RateLimited", retryable: true},
 		"429 with a short Retry-After, then an answer": {server: answering(replies(http.StatusTooManyRequests, `{}`, "Retry-After", "1"), answer),
@@ -142,14 +144,14 @@ func (r row) run(t *testing.T, p protocol, s *server) result {
 	return result{reply, err, time.Since(start), int(s.attempts.Load())}
 }
 
-// TestTheFaultTable calls real servers that misbehave, all at the same time,
-// since most of it is waiting.
+// TestTheFaultTable calls real servers that misbehave.
 func TestTheFaultTable(t *testing.T) {
 	type running struct {
 		row
 		result chan result
 	}
 	table := map[string]map[string]running{}
+	turn := make(chan struct{}, together)
 	for name, p := range protocols {
 		rows := p.rows()
 		maps.Copy(rows, p.vendorRows())
@@ -157,7 +159,11 @@ func TestTheFaultTable(t *testing.T) {
 		for which, r := range rows {
 			s, came := r.server(t), make(chan result, 1)
 			table[name][which] = running{r, came}
-			go func() { came <- r.run(t, p, s) }()
+			go func() {
+				turn <- struct{}{}
+				defer func() { <-turn }()
+				came <- r.run(t, p, s)
+			}()
 		}
 	}
 	for name, rows := range table {
@@ -215,7 +221,7 @@ func TestACancellationReachesTheServer(t *testing.T) {
 			t.Run(name+", "+when, func(t *testing.T) {
 				arrived := make(chan struct{})
 				s := answering(func(w http.ResponseWriter, r *http.Request) { close(arrived); handler(w, r) })(t)
-				client, err := transport.New(transport.Options{Endpoint: router.Endpoint{Name: "default", URL: s.url, Timeout: "15s"}, Version: "test"})
+				client, err := transport.New(transport.Options{Endpoint: router.Endpoint{Name: "default", URL: s.url, Timeout: patient.String()}, Version: "test"})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -115,7 +115,7 @@ func accepting(scheme string, handle func(net.Conn)) misbehave {
 					return
 				}
 				s.attempts.Add(1)
-				_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+				_ = conn.SetDeadline(time.Now().Add(time.Minute))
 				handle(conn)
 				_ = conn.Close()
 			}
@@ -202,7 +202,7 @@ func hangs(text string) http.HandlerFunc {
 func wait(ctx context.Context) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 	}
 }
 
@@ -220,4 +220,4 @@ func breaksOff(text string, announced bool) http.HandlerFunc {
 }
 
 // large is a JSON document of 10 MB.
-func large() string { return `{"padding":"` + strings.Repeat("x", 10<<20) + `"}` }
+var large = `{"padding":"` + strings.Repeat("x", 10<<20) + `"}`
