@@ -33,7 +33,8 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/provider"
-	"github.com/visionoperator/vision-operator/runtime/provider/openai"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/openai/chat"
 )
 
 // start runs the command with the real Tesseract on a free port and gives its
@@ -221,10 +222,10 @@ func TestTheRuntimeUnderstandsTheObservation(t *testing.T) {
 		Image:  provider.Image{MediaType: "image/png", Data: data},
 		Schema: &provider.OutputSchema{Name: observation.ReplySchemaName, JSON: observation.ReplySchema()},
 	}
-	if _, err := openai.New(url+"/v1", http.DefaultClient).Observe(t.Context(), request); err == nil {
+	if _, err := chat.New(exchange.Endpoint{BaseURL: url + "/v1", Client: http.DefaultClient}).Observe(t.Context(), request); err == nil {
 		t.Error("answered without a key")
 	}
-	reply, err := openai.New(url+"/v1", &http.Client{Transport: bearer("a-key-for-tests")}).Observe(t.Context(), request)
+	reply, err := chat.New(exchange.Endpoint{BaseURL: url + "/v1", Client: &http.Client{Transport: bearer("a-key-for-tests")}}).Observe(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
