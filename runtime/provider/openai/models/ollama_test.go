@@ -9,16 +9,20 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
 	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
+	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 )
 
 // ollama is a server with models of these names; show answers for one of them.
@@ -130,26 +134,36 @@ func TestWhenEveryProbeFails(t *testing.T) {
 	}
 }
 
-func TestFewOfALongListAreShown(t *testing.T) {
-	var first atomic.Int32
-	met := make(chan struct{})
-	o := &ollama{show: func(w http.ResponseWriter, _ string) {
-		if first.Add(1) == 4 {
-			close(met)
+// within makes an endpoint out of a server without a network, so that the time
+// its calls take is a test's own.
+func (o *ollama) within() exchange.Endpoint {
+	return exchange.Endpoint{BaseURL: "http://ollama.example/ai/v1", Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		o.ServeHTTP(w, r)
+		if err := r.Context().Err(); err != nil {
+			return nil, transport.Redact(r.URL.Host, err)
 		}
-		<-met // the first calls wait for each other
-		_, _ = io.WriteString(w, seeing)
-	}}
-	for i := range 50 {
-		o.names = append(o.names, fmt.Sprintf("m%d", i))
-	}
-	got, err := models.List(context.Background(), endpoint(t, "/ai/v1", o.ServeHTTP))
-	if err != nil || len(got) != 50 || got[31].ImageInput != provider.Yes || got[32].ImageInput != provider.Unknown {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	if len(o.shown) != 32 || o.together != 4 {
-		t.Errorf("%d were shown, %d at once", len(o.shown), o.together)
-	}
+		return w.Result(), nil
+	})}}
+}
+
+func TestFewOfALongListAreShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &ollama{show: func(w http.ResponseWriter, _ string) {
+			time.Sleep(time.Second) // so that those that are called at once are there together
+			_, _ = io.WriteString(w, seeing)
+		}}
+		for i := range 50 {
+			o.names = append(o.names, fmt.Sprintf("m%d", i))
+		}
+		got, err := models.List(t.Context(), o.within())
+		if err != nil || len(got) != 50 || got[31].ImageInput != provider.Yes || got[32].ImageInput != provider.Unknown {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if len(o.shown) != 32 || o.together != 4 {
+			t.Errorf("%d were shown, %d at once", len(o.shown), o.together)
+		}
+	})
 }
 
 func TestOthersAreNotAskedToShow(t *testing.T) {
@@ -171,17 +185,18 @@ func TestOthersAreNotAskedToShow(t *testing.T) {
 }
 
 func TestACallerWhoLeavesGetsNoHalfList(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	o := &ollama{names: []string{"a", "b", "c", "d", "e", "f"}, show: func(w http.ResponseWriter, model string) {
-		if model != "a" {
-			cancel()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := &ollama{names: []string{"a", "b", "c", "d", "e", "f"}, show: func(w http.ResponseWriter, model string) {
+			if model != "a" {
+				time.Sleep(time.Second) // until a was shown
+				cancel()
+			}
+			_, _ = io.WriteString(w, seeing)
+		}}
+		got, err := models.List(ctx, o.within())
+		if err == nil || fault.As(err).Reason != "Canceled" {
+			t.Errorf("%v, %v", got, err)
 		}
-		_, _ = io.WriteString(w, seeing)
-	}}
-	got, err := models.List(ctx, endpoint(t, "/ai/v1", o.ServeHTTP))
-	if err == nil || fault.As(err).Reason != "Canceled" {
-		t.Errorf("%v, %v", got, err)
-	}
+	})
 }
