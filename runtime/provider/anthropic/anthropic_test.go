@@ -211,7 +211,7 @@ type wire struct {
 	ToolChoice   json.RawMessage `json:"tool_choice"`
 }
 
-func TestTheTextIsCachedAndComesBeforeTheImageWhichArrivesWhole(t *testing.T) {
+func TestH43_TheTextIsCachedAndComesBeforeTheImageWhichArrivesWhole(t *testing.T) {
 	for _, size := range []int{0, 1, 2, 3, 3071, 3072, 3073, 1 << 20} {
 		req := look(newModel)
 		req.Image.Data = make([]byte, size)
@@ -240,7 +240,7 @@ func TestTheTextIsCachedAndComesBeforeTheImageWhichArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestTheInstructionsOccurOnce(t *testing.T) {
+func TestH49_TheInstructionsOccurOnce(t *testing.T) {
 	for _, model := range []string{newModel, oldModel} {
 		req := look(model)
 		req.Instructions = "Look as an adapter would."

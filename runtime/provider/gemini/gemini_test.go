@@ -140,7 +140,7 @@ func TestTheBytesOfARequest(t *testing.T) {
 	}
 }
 
-func TestPartsKeepTheOrderTextImageText(t *testing.T) {
+func TestH52_PartsKeepTheOrderTextImageText(t *testing.T) {
 	got, err := gemini.EncodeAround(look(newModel), "before", "after")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestTheTextComesBeforeTheImageWhichArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestTheInstructionsOccurOnce(t *testing.T) {
+func TestH49_TheInstructionsOccurOnce(t *testing.T) {
 	req := look(newModel)
 	req.Instructions = "Look as an adapter would."
 	var body []byte

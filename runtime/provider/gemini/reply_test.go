@@ -22,14 +22,14 @@ import (
 
 func TestRepliesThatHoldText(t *testing.T) {
 	for name, tc := range map[string]struct{ finish, content, want string }{
-		"a text":                    {"STOP", `{"role":"model","parts":[{"text":" {\"a\":1}\n"}]}`, `{"a":1}`},
-		"a content without a role":  {"STOP", `{"parts":[{"text":"a"}]}`, "a"},
-		"a text in several parts":   {"STOP", `{"role":"model","parts":[{"text":"{\"a\":\"b "},{"text":"c\"}"}]}`, `{"a":"b c"}`},
-		"thoughts before the text":  {"STOP", `{"parts":[{"text":"hm","thought":true},{"text":"a","thoughtSignature":"c2ln"}]}`, "a"},
-		"a signature without text":  {"STOP", `{"parts":[{"text":"a"},{"text":"","thoughtSignature":"c2ln"}]}`, "a"},
-		"parts that are no text":    {"STOP", `{"parts":[{"executableCode":{"code":"x"}},null,{"text":"a"}]}`, "a"},
-		"no finish reason":          {"", `{"parts":[{"text":"a"}]}`, "a"},
-		"a finish reason not known": {"TIRED", `{"parts":[{"text":"a"}]}`, "a"},
+		"a text":                        {"STOP", `{"role":"model","parts":[{"text":" {\"a\":1}\n"}]}`, `{"a":1}`},
+		"H47: a content without a role": {"STOP", `{"parts":[{"text":"a"}]}`, "a"},
+		"a text in several parts":       {"STOP", `{"role":"model","parts":[{"text":"{\"a\":\"b "},{"text":"c\"}"}]}`, `{"a":"b c"}`},
+		"thoughts before the text":      {"STOP", `{"parts":[{"text":"hm","thought":true},{"text":"a","thoughtSignature":"c2ln"}]}`, "a"},
+		"a signature without text":      {"STOP", `{"parts":[{"text":"a"},{"text":"","thoughtSignature":"c2ln"}]}`, "a"},
+		"parts that are no text":        {"STOP", `{"parts":[{"executableCode":{"code":"x"}},null,{"text":"a"}]}`, "a"},
+		"no finish reason":              {"", `{"parts":[{"text":"a"}]}`, "a"},
+		"a finish reason not known":     {"TIRED", `{"parts":[{"text":"a"}]}`, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := call(t, look(newModel), "10s", says(candidate(tc.finish, tc.content)))
@@ -152,7 +152,7 @@ func TestAFiltersFinishReasonsAreRefusals(t *testing.T) {
 	}
 }
 
-func TestNoPartsAndMaxTokensIsTruncatedAndItsUsageIsInTheFault(t *testing.T) {
+func TestH45_NoPartsAndMaxTokensIsTruncatedAndItsUsageIsInTheFault(t *testing.T) {
 	_, err := call(t, look(newModel), "10s", says(
 		`{"candidates":[{"content":{"parts":[]},"finishReason":"MAX_TOKENS"}],"usageMetadata":{"promptTokenCount":11,"thoughtsTokenCount":7}}`))
 	if f := fault.As(err); f.Reason != "Truncated" || f.Details["input_tokens"] != int64(11) || f.Details["output_tokens"] != int64(7) {
