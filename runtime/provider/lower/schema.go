@@ -125,6 +125,16 @@ func (l *lowering) joined(n *node, outs []*node, at place) (*node, error) {
 		return nil, at.error(Unsatisfiable, "no branch of anyOf can be met")
 	}
 	description := l.description(n, nil)
+	if l.nullable && description != nil && len(outs) > 1 {
+		for i := range outs {
+			if outs[i].get("description") == nil {
+				outs[i] = described(outs[i], description)
+			}
+		}
+		if outs, _, err = l.distinct(outs, at); err != nil { // some may be alike now
+			return nil, err
+		}
+	}
 	if nullable {
 		outs[0] = orNull(outs[0])
 	}
@@ -134,13 +144,6 @@ func (l *lowering) joined(n *node, outs []*node, at place) (*node, error) {
 			out = out.with("title", title)
 		}
 		return out, nil
-	}
-	if l.nullable && description != nil {
-		for i := range outs {
-			if outs[i].get("description") == nil {
-				outs[i] = described(outs[i], description)
-			}
-		}
 	}
 	if l.nullable {
 		return record(member{"anyOf", list(outs...)}), nil
