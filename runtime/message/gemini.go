@@ -1,0 +1,227 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import "strings"
+
+// gemini reads a request of Gemini's generateContent. Its JSON is that of
+// protocol buffers: camel case or the fields' own names, and a single value
+// where a list is due, as the vendor's own examples have it.
+func (s *scan) gemini() {
+	found, detail := false, ""
+	for name := range s.members() {
+		switch name {
+		case "model":
+			s.model()
+		case "contents":
+			found = true
+			s.list(func() { s.turn(s.geminiContent) })
+		case "systemInstruction", "system_instruction":
+			if !s.null() {
+				s.turn(func(turn *Turn) {
+					s.geminiContent(turn)
+					turn.Role = System
+				})
+			}
+		case "generationConfig", "generation_config":
+			detail = s.geminiConfig()
+		case "tools":
+			s.reads()
+		default:
+			s.skip()
+		}
+	}
+	for i := range s.r.Images {
+		if s.r.Images[i].Detail == "" {
+			s.r.Images[i].Detail = detail
+		}
+	}
+	if !found {
+		s.missing("contents")
+	}
+}
+
+// list reads an array of values, or one value in its stead.
+func (s *scan) list(each func()) {
+	if s.peek() != '[' {
+		each()
+		return
+	}
+	for range s.elements() {
+		each()
+	}
+}
+
+func (s *scan) geminiConfig() (detail string) {
+	if s.null() {
+		return ""
+	}
+	for name := range s.members() {
+		switch name {
+		case "maxOutputTokens", "max_output_tokens":
+			s.r.MaxOutputTokens = s.whole()
+		case "mediaResolution", "media_resolution":
+			detail = s.resolution()
+		default:
+			s.skip()
+		}
+	}
+	return detail
+}
+
+// resolution reads a media resolution: a word, or an object with one.
+func (s *scan) resolution() (detail string) {
+	word := ""
+	if s.peek() == '{' {
+		for name := range s.members() {
+			if name == "level" {
+				word = s.word()
+			} else {
+				s.skip()
+			}
+		}
+	} else {
+		word = s.word()
+	}
+	detail = strings.TrimPrefix(strings.ToLower(word), "media_resolution_")
+	if detail == "unspecified" {
+		return ""
+	}
+	return detail
+}
+
+func (s *scan) geminiContent(turn *Turn) {
+	turn.Role = User
+	first, any, all := len(s.r.Images), false, true
+	for name := range s.members() {
+		switch name {
+		case "role":
+			turn.Role = geminiRole(s.word())
+		case "parts":
+			if s.null() {
+				continue
+			}
+			s.list(func() {
+				any = true
+				all = s.geminiPart() && all
+			})
+		default:
+			s.skip()
+		}
+	}
+	turn.ToolResults = any && all && turn.Role != Assistant
+	if turn.Role == Tool {
+		turn.ToolResults = true
+		for i := first; i < len(s.r.Images); i++ {
+			s.r.Images[i].InToolResult = true
+		}
+	}
+}
+
+func geminiRole(word string) Role {
+	switch word {
+	case "", "user":
+		return User
+	case "model":
+		return Assistant
+	case "function", "tool":
+		return Tool
+	case "system":
+		return System
+	}
+	return Nobody
+}
+
+// geminiPart reads a part of a content, and reports whether it is a function's response.
+func (s *scan) geminiPart() bool {
+	s.peek()
+	start, response := s.i, false
+	var image Image
+	var detail string
+	pictured, media := false, false
+	for name := range s.members() {
+		switch name {
+		case "text", "functionCall", "function_call":
+			if !s.null() {
+				s.reads()
+			}
+		case "inlineData", "inline_data", "fileData", "file_data":
+			if !s.null() {
+				is := s.geminiData(&image, strings.HasPrefix(name, "file"))
+				pictured, media = pictured || is, media || !is
+			}
+		case "functionResponse", "function_response":
+			if !s.null() {
+				response = true
+				s.geminiResponse()
+			}
+		case "mediaResolution", "media_resolution":
+			detail = s.resolution()
+		case "thought", "thoughtSignature", "thought_signature":
+			s.skip()
+		default:
+			s.reads()
+		}
+	}
+	if image.Detail == "" {
+		image.Detail = detail
+	}
+	if pictured {
+		s.image(image, start)
+	}
+	if media {
+		s.r.OtherMedia++
+	}
+	return response
+}
+
+// geminiData reads inlineData or fileData, and reports whether it is an image's:
+// by its declared type, or inline without any.
+func (s *scan) geminiData(image *Image, file bool) bool {
+	var p picture
+	s.object(&p)
+	image.name = p.name
+	switch {
+	case s.err != nil:
+	case !file && p.hasSHA256:
+		image.facts(&s.scanner, &p)
+	case file:
+		image.MediaType = p.media
+		image.Source = Remote
+		if !p.hasURL {
+			image.unknown("its fileData has no fileUri")
+		} else if s.atVendor(p.url) {
+			image.Source = FileID
+		}
+		return strings.HasPrefix(p.media, "image/")
+	default:
+		image.inline(&p)
+	}
+	return p.media == "" || strings.HasPrefix(p.media, "image/")
+}
+
+// filesAPI begins the URI of a file that was uploaded to Gemini.
+const filesAPI = "https://generativelanguage.googleapis.com/"
+
+func (s *scan) atVendor(t text) bool {
+	return t.size > len(filesAPI) && t.size <= longestWord && strings.HasPrefix(strings.ToLower(s.copied(t)), filesAPI)
+}
+
+// geminiResponse reads a function's response, whose parts hold its media.
+func (s *scan) geminiResponse() {
+	first, call := len(s.r.Images), ""
+	for name := range s.members() {
+		switch name {
+		case "id":
+			call = s.word()
+		case "parts":
+			if !s.null() {
+				s.list(func() { s.geminiPart() })
+			}
+		default: // name and response
+			s.reads()
+		}
+	}
+	s.answer(first, call, false, false)
+}

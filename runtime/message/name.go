@@ -1,0 +1,81 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import "strings"
+
+// name is a member's name that some dialect reads.
+type name struct {
+	text string
+	// id is the same for two spellings of one member.
+	id uint8
+}
+
+// nameSet holds ids of names.
+type nameSet [2]uint64
+
+func (n *nameSet) has(id uint8) bool { return n[id/64]>>(id%64)&1 == 1 }
+func (n *nameSet) add(id uint8)      { n[id/64] |= 1 << (id % 64) }
+
+// names are the members that are read, of all dialects. Gemini's have two
+// spellings: protocol buffers take the camel case of their JSON and the field's own name.
+var names = func() map[string]*name {
+	lines := strings.Fields(`
+		model messages input contents instructions system tools functions response_format output_config
+		max_tokens max_completion_tokens max_output_tokens previous_response_id conversation prompt
+		systemInstruction,system_instruction generationConfig,generation_config
+		maxOutputTokens mediaResolution,media_resolution level
+		role content parts type text refusal reasoning_content tool_calls function_call tool_call_id call_id tool_use_id id
+		status output summary result encrypted_content arguments
+		image_url detail file_id file input_audio audio_url video_url file_data file_url filename
+		source url data media_type sha256 bytes mediaType head
+		is_error thinking signature title context cache_control
+		inlineData,inline_data fileData functionResponse,function_response functionCall
+		response mimeType,mime_type fileUri,file_uri displayName,display_name
+		thoughtSignature,thought_signature thought`)
+	all := make(map[string]*name, 2*len(lines))
+	for id, line := range lines {
+		for text := range strings.SplitSeq(line, ",") {
+			all[text] = &name{text, uint8(id)}
+		}
+	}
+	// Spellings that are another dialect's member too.
+	all["file_data"] = &name{"file_data", all["fileData"].id}
+	all["max_output_tokens"] = &name{"max_output_tokens", all["maxOutputTokens"].id}
+	all["functionCall"] = &name{"functionCall", all["function_call"].id}
+	return all
+}()
+
+// longestName is more than any name of the table has, in bytes.
+const longestName = 32
+
+// nameOf is the known name that a member has, nil for any other.
+func nameOf(b []byte, t text) *name {
+	if t.size > longestName {
+		return nil
+	}
+	if !t.escaped {
+		return names[string(b[t.Start:t.End])]
+	}
+	return names[decoded(b, t)]
+}
+
+// decoded is a string without its escapes. For short ones only: it copies.
+func decoded(b []byte, t text) string {
+	if !t.escaped {
+		return string(b[t.Start:t.End])
+	}
+	var out strings.Builder
+	for i := t.Start; i < t.End; {
+		if b[i] != '\\' {
+			out.WriteByte(b[i])
+			i++
+			continue
+		}
+		r, long, _ := unescape(b[i:t.End])
+		out.WriteRune(r)
+		i += long
+	}
+	return out.String()
+}

@@ -1,0 +1,203 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package message
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Scan reads a body in one pass. It copies no image data, and what it allocates
+// does not depend on the images' sizes. The body must be one JSON value as RFC
+// 8259 has it, byte by byte, data included; text that is not UTF-8 is let pass.
+//
+// An error is an *Error: the body is no JSON, or no request of the dialect.
+// Members and parts that are not known are skipped, a member that is null is not
+// there, and an image that is not understood is one with an Unknown source:
+// what a vendor thinks of those is its own to say.
+//
+// A member that matters and stands twice in one object is an error. Vendors'
+// parsers differ there (Python's and Go's take the last one, protocol buffers
+// refuse), and an image must not be judged by one value and sent by the other.
+func Scan(d Dialect, body []byte) (*Request, error) {
+	read, ok := dialects[d]
+	if !ok {
+		return nil, &Error{Reason: UnknownDialect}
+	}
+	s := &scan{scanner: scanner{b: body}, r: &Request{Dialect: d}}
+	if c := s.peek(); c != '{' {
+		s.wrong(c)
+		if s.err.Reason == WrongType {
+			s.err.Reason = NotAnObject
+		}
+		return nil, s.err
+	}
+	read(s)
+	if s.err == nil {
+		if rest := bytes.TrimLeft(body[s.i:], " \t\r\n"); len(rest) > 0 {
+			s.fail(NotJSON, len(body)-len(rest))
+		}
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.r, nil
+}
+
+var dialects = map[Dialect]func(*scan){
+	OpenAIChat: (*scan).chat, OpenAIResponses: (*scan).responses,
+	AnthropicMessages: (*scan).anthropic, GeminiContents: (*scan).gemini,
+}
+
+// scan is one reading: the scanner and what it has found.
+type scan struct {
+	scanner
+	r *Request
+}
+
+// missing fails because the object that was just passed lacks a member.
+func (s *scan) missing(name string) {
+	s.steps = append(s.steps, step{name: name})
+	s.fail(Missing, s.i)
+	s.steps = s.steps[:len(s.steps)-1]
+}
+
+// turn reads a message, by what, as one more turn.
+func (s *scan) turn(what func(turn *Turn)) {
+	s.peek()
+	turn, first, start := Turn{}, len(s.r.Images), s.i
+	what(&turn)
+	turn.Span = Span{start, s.i}
+	for i := first; i < len(s.r.Images); i++ {
+		s.r.Images[i].Turn = len(s.r.Turns)
+	}
+	s.r.Turns = append(s.r.Turns, turn)
+}
+
+// image adds the part that was just passed as an image.
+func (s *scan) image(i Image, start int) {
+	way := len(s.r.steps)
+	s.r.steps = append(s.r.steps, s.steps...)
+	i.Part, i.way = Span{start, s.i}, Span{way, len(s.r.steps)}
+	s.r.Images = append(s.r.Images, i)
+}
+
+// answer marks the images from first on as parts of the result of a call.
+func (s *scan) answer(first int, call string, isError, fixed bool) {
+	for i := first; i < len(s.r.Images); i++ {
+		image := &s.r.Images[i]
+		image.InToolResult, image.CallID, image.InError = true, call, isError
+		image.Fixed = image.Fixed || fixed
+	}
+}
+
+// counted passes any value and returns how much a model reads of it: a string's
+// text, and other values as compact JSON.
+func (s *scan) counted() int {
+	if s.peek() == '"' {
+		return s.str().size
+	}
+	before := s.waste
+	span := s.skip()
+	return span.Len() - (s.waste - before)
+}
+
+// reads counts the value at the cursor as text that the model reads.
+func (s *scan) reads() { s.r.TextBytes += int64(s.counted()) }
+
+// optional passes a string, or any other value as if nothing were there.
+func (s *scan) optional() (t text, ok bool) {
+	if s.peek() == '"' {
+		return s.str(), true
+	}
+	s.skip()
+	return text{}, false
+}
+
+// null passes a null, if that is what comes.
+func (s *scan) null() bool {
+	if s.peek() == 'n' {
+		s.skip()
+		return true
+	}
+	return false
+}
+
+// there passes a value and reports whether it is more than null.
+func (s *scan) there() bool {
+	is := s.peek() != 'n'
+	s.skip()
+	return is
+}
+
+// longestWord bounds strings that are copied: no type, role, media type or id is longer.
+const longestWord = 256
+
+// word passes a value and returns it, if it is a string of moderate length.
+func (s *scan) word() string {
+	t, ok := s.optional()
+	if !ok || t.size > longestWord {
+		return ""
+	}
+	return s.copied(t)
+}
+
+// copied is a short string as Go's; the common words cost nothing.
+func (s *scan) copied(t text) string {
+	if t.escaped {
+		return decoded(s.b, t)
+	}
+	b := s.b[t.Start:t.End]
+	if w, ok := words[string(b)]; ok {
+		return w
+	}
+	return string(b)
+}
+
+var words = func() map[string]string {
+	all := map[string]string{}
+	for w := range strings.FieldsSeq(`
+		system developer user assistant tool function model text image_url input_text input_image output_text refusal message
+		function_call function_call_output reasoning image document tool_use tool_result thinking base64 url file facts
+		auto low high original medium ultra_high image/png image/jpeg image/gif image/webp`) {
+		all[w] = w
+	}
+	return all
+}()
+
+// yes passes a value and reports whether it is true.
+func (s *scan) yes() bool {
+	is := s.peek() == 't'
+	s.skip()
+	return is
+}
+
+// whole passes a value and returns it if it is a whole number that is not
+// negative; 0 otherwise. Protocol buffers take numbers in strings and with
+// exponents too.
+func (s *scan) whole() int64 {
+	var digits string
+	if s.peek() == '"' {
+		digits = s.word()
+	} else if span := s.skip(); span.Len() <= longestWord {
+		digits = string(s.b[span.Start:span.End])
+	}
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return max(n, 0)
+	}
+	const exact = 1 << 53
+	if f, err := strconv.ParseFloat(digits, 64); err == nil && f >= 0 && f <= exact && f == float64(int64(f)) {
+		return int64(f)
+	}
+	return 0
+}
+
+// model reads the name of the model.
+func (s *scan) model() {
+	s.peek()
+	start := s.i
+	s.r.Model = s.word()
+	s.r.ModelValue = Span{start, s.i}
+}
