@@ -20,19 +20,17 @@ func isBMP(b []byte) bool {
 // readBMP reads the header behind the file's own 14 bytes: OS/2's has sides of
 // 16 bits at 18 and 20, Windows' of 32 bits at 18 and 22, where a negative
 // height only says that rows go from top to bottom.
-func readBMP(b []byte) (Facts, error) {
+func readBMP(b []byte, more bool) (Facts, error) {
+	facts := Facts{MediaType: BMP, Animated: No}
 	if binary.LittleEndian.Uint32(b[14:]) == 12 {
 		if len(b) < 22 {
-			return refused(BMP, Truncated)
+			return cut(facts, more)
 		}
-		return sized(BMP, int(binary.LittleEndian.Uint16(b[18:])), int(binary.LittleEndian.Uint16(b[20:])))
+		return sized(facts, int64(binary.LittleEndian.Uint16(b[18:])), int64(binary.LittleEndian.Uint16(b[20:])))
 	}
 	if len(b) < 26 {
-		return refused(BMP, Truncated)
+		return cut(facts, more)
 	}
 	width, height := int64(int32(binary.LittleEndian.Uint32(b[18:]))), int64(int32(binary.LittleEndian.Uint32(b[22:])))
-	if width < 0 {
-		return refused(BMP, Malformed)
-	}
-	return sized(BMP, int(width), int(max(height, -height)))
+	return sized(facts, width, max(height, -height))
 }

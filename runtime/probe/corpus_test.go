@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "golang.org/x/image/bmp"
+	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 )
 
@@ -34,6 +36,8 @@ func corpusDirs(t *testing.T) []string {
 		filepath.Join(goroot, "src/image/testdata"),
 		filepath.Join(goroot, "src/image/png/testdata"),
 		filepath.Join(ximage, "testdata"),
+		filepath.Join(ximage, "tiff/testdata"),
+		"testdata",
 	}
 }
 
@@ -51,28 +55,48 @@ func corpus(t *testing.T, visit func(t *testing.T, name string, data []byte)) {
 			}
 			return err
 		})
-		if err != nil {
+		if err != nil && dir != "testdata" && !os.IsNotExist(err) {
 			t.Fatalf("walking the corpus: %v", err)
 		}
 	}
+}
+
+// decoded is the size that a full decoder makes of an image; ok only where it
+// decodes the whole, or at least reads its header when the pixels are not wanted.
+func decoded(data []byte) (want Facts, ok bool) {
+	config, format, err := image.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return Facts{}, false
+	}
+	want = size("image/"+format, config.Width, config.Height)
+	if config.Width*config.Height > 1<<22 {
+		return want, true
+	}
+	if img, _, err := image.Decode(bytes.NewReader(data)); err == nil {
+		want.Width, want.Height = img.Bounds().Dx(), img.Bounds().Dy()
+	}
+	return want, true
 }
 
 func TestHeaderAgreesWithTheDecodersOnRealImages(t *testing.T) {
 	agreed := map[string]int{}
 	corpus(t, func(t *testing.T, name string, data []byte) {
 		facts, err := Header(data)
-		config, format, decodeErr := image.DecodeConfig(bytes.NewReader(data))
+		want, ok := decoded(data)
 		switch {
-		case decodeErr != nil:
+		case !ok:
 			return // nothing to compare with
 		case err != nil:
-			t.Errorf("%s: refused (%v), but decodes as %s", name, err, format)
-		case !facts.SizeKnown() && mayHideItsSize(facts.MediaType):
+			t.Errorf("%s: refused (%v), but decodes as %s", name, err, want.MediaType)
+		case !facts.SizeKnown() && len(data) > MaxHeader && mayHideItsSize(facts.MediaType):
 			// its directory stands past the header
-		case facts != (Facts{"image/" + format, config.Width, config.Height}):
-			t.Errorf("%s: %+v, decoder says %s %dx%d", name, facts, format, config.Width, config.Height)
+		case sizeOf(facts) != want:
+			t.Errorf("%s: %+v, decoder says %+v", name, facts, want)
 		default:
 			agreed[facts.MediaType]++
+		}
+		if whole, err := Content(data); err != nil || sizeOf(whole) != want {
+			t.Errorf("%s: Content = %+v, %v, decoder says %+v", name, whole, err, want)
 		}
 	})
 	for mediaType, least := range map[string]int{PNG: 80, JPEG: 20, GIF: 4, WebP: 15, BMP: 5, TIFF: 15} {
@@ -82,29 +106,70 @@ func TestHeaderAgreesWithTheDecodersOnRealImages(t *testing.T) {
 	}
 }
 
-// TestEveryTruncation cuts real and built headers at every byte: the answer is
-// the whole header's, or a refusal, or an unknown size, and never a wrong size.
+// TestEveryTruncation cuts real and built headers at every byte. Of a file that
+// ends there, the answer is the whole header's, a truncation, or an unknown
+// size; of one that goes on, it is never a refusal; of neither is it ever a
+// wrong size, orientation or animation.
 func TestEveryTruncation(t *testing.T) {
 	cut := func(t *testing.T, name string, data []byte) {
-		whole, err := Header(data)
+		whole, err := Content(data)
 		if err != nil {
 			return
 		}
 		for n := range min(len(data), 4096) {
 			got, err := Header(data[:n])
-			if got.MediaType == HEIF && whole.MediaType == AVIF {
-				continue // cut before the brand that says so
-			}
-			if err == nil && got.SizeKnown() && got != whole {
-				t.Fatalf("%s cut at %d: %+v, whole header says %+v", name, n, got, whole)
-			}
 			if reason := reasonOf(err); err != nil && reason != NotAnImage && reason != Truncated {
 				t.Fatalf("%s cut at %d: %v, want a truncation", name, n, err)
 			}
+			if err == nil && got.SizeKnown() && sizeOf(got) != sizeOf(whole) {
+				t.Fatalf("%s cut at %d: %+v, whole header says %+v", name, n, got, whole)
+			}
+			agreeAsFarAsTold(t, data[:n], int64(len(data)), whole)
 		}
 	}
 	corpus(t, cut)
+	for name, data := range named() {
+		t.Run(name, func(t *testing.T) { cut(t, name, data) })
+	}
 	for name, data := range seeds() {
-		cut(t, name, data)
+		t.Run(name, func(t *testing.T) { cut(t, name, data) })
+	}
+}
+
+// agreeAsFarAsTold holds what a head of a longer image tells against the facts
+// of the whole.
+func agreeAsFarAsTold(t *testing.T, head []byte, total int64, whole Facts) {
+	t.Helper()
+	got, err := Head(head, total)
+	if reasonOf(err) == NotAnImage {
+		return // too short for the signature
+	}
+	if got.MediaType == HEIF && whole.MediaType == AVIF || got.MediaType == HEIF && whole.MediaType == HEIC {
+		got.MediaType = whole.MediaType // cut before the brand that says so
+	}
+	switch {
+	case err != nil:
+		t.Fatalf("%d bytes of %d: refused (%v), whole image says %+v", len(head), total, err, whole)
+	case got.MediaType != whole.MediaType,
+		got.SizeKnown() && sizeOf(got) != sizeOf(whole),
+		got.Orientation != 0 && got.Orientation != whole.Orientation,
+		got.Animated != Unknown && got.Animated != whole.Animated,
+		got.Pixels() > whole.Pixels():
+		t.Fatalf("%d bytes of %d: %+v, whole image says %+v", len(head), total, got, whole)
+	}
+}
+
+func TestASizeBehindTheHeaderIsUnknownAndNotRefused(t *testing.T) {
+	for _, kib := range []int{70, 300, 900} {
+		data := lateJPEG(kib)
+		if len(data) < kib<<10 {
+			t.Fatalf("built %d bytes for %d KiB", len(data), kib)
+		}
+		if got, err := Header(data); sizeOf(got) != size(JPEG, 0, 0) || err != nil {
+			t.Errorf("%d KiB: Header = %+v, %v, want an unknown size", kib, got, err)
+		}
+		if got, err := Content(data); sizeOf(got) != size(JPEG, 4000, 3000) || err != nil {
+			t.Errorf("%d KiB: Content = %+v, %v, want 4000 x 3000", kib, got, err)
+		}
 	}
 }

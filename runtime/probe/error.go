@@ -32,7 +32,7 @@ func (e *Error) Error() string {
 	const doing = "reading image header: "
 	switch e.Reason {
 	case NotAnImage:
-		return doing + "content is not a supported image (supported: " + strings.Join(MediaTypes(), ", ") + ")"
+		return doing + "content is not an image of a known type (known: " + strings.Join(MediaTypes(), ", ") + ")"
 	case Truncated:
 		return doing + e.MediaType + " ends before its size"
 	case ZeroSize:

@@ -22,16 +22,25 @@ func seeds() map[string][]byte {
 	}
 }
 
-func FuzzHeader(f *testing.F) {
+func addSeeds(add func([]byte)) {
 	for _, data := range seeds() {
-		f.Add(data)
+		add(data)
 	}
+	for _, data := range named() {
+		add(data)
+	}
+}
+
+func FuzzHeader(f *testing.F) {
+	addSeeds(func(data []byte) { f.Add(data) })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		facts, err := Header(data)
 		switch {
 		case (facts.Width > 0) != (facts.Height > 0) || facts.Width < 0 || facts.Height < 0:
 			t.Fatalf("half a size: %+v", facts)
-		case err != nil && (reasonOf(err) == "foreign" || facts.SizeKnown()):
+		case facts.Orientation < 0 || facts.Orientation > 8 || facts.Animated > Yes || facts.Bits < 0:
+			t.Fatalf("impossible facts: %+v", facts)
+		case err != nil && (reasonOf(err) == "foreign" || facts != Facts{MediaType: facts.MediaType}):
 			t.Fatalf("%+v beside %v", facts, err)
 		case err == nil && facts.MediaType == "":
 			t.Fatal("no error and no media type")
@@ -44,16 +53,56 @@ func FuzzHeader(f *testing.F) {
 		if err != nil || !facts.SizeKnown() {
 			return
 		}
-		if whole, err := Content(data); err != nil || whole != facts {
+		if whole, err := Content(data); err != nil || sizeOf(whole) != sizeOf(facts) {
 			t.Fatalf("Content = %+v, %v; Header = %+v", whole, err, facts)
 		}
 		config, format, err := image.DecodeConfig(bytes.NewReader(data))
-		if err == nil && facts != (Facts{"image/" + format, config.Width, config.Height}) {
+		if err == nil && sizeOf(facts) != size("image/"+format, config.Width, config.Height) {
 			t.Fatalf("%+v, decoder says %s %dx%d", facts, format, config.Width, config.Height)
 		}
 	})
 }
 
+// FuzzHead holds heads of any length against the whole image.
+func FuzzHead(f *testing.F) {
+	addSeeds(func(data []byte) {
+		f.Add(data, uint16(len(data)/2))
+		f.Add(data, uint16(len(data)-1))
+	})
+	f.Fuzz(func(t *testing.T, data []byte, n uint16) {
+		whole, err := Content(data)
+		if err != nil || int(n) > len(data) {
+			return
+		}
+		agreeAsFarAsTold(t, data[:n], int64(len(data)), whole)
+	})
+}
+
+// FuzzAgrees wants a type to agree with itself and its variants in spelling.
+func FuzzAgrees(f *testing.F) {
+	f.Add("image/jpg; charset=x")
+	f.Add(" IMAGE/JPEG ")
+	f.Add(";")
+	f.Fuzz(func(t *testing.T, declared string) {
+		agreed := 0
+		for _, mediaType := range MediaTypes() {
+			if (Facts{MediaType: mediaType}).Agrees(declared) {
+				agreed++
+			}
+		}
+		if (Facts{}).Agrees(declared) {
+			t.Error("what is no image agrees")
+		}
+		if agreed > 2 && agreed < len(MediaTypes()) {
+			t.Errorf("%q agrees with %d types", declared, agreed)
+		}
+	})
+}
+
 func mayHideItsSize(mediaType string) bool {
-	return mediaType == TIFF || mediaType == AVIF || mediaType == HEIC || mediaType == HEIF
+	switch mediaType {
+	case TIFF, AVIF, HEIC, HEIF, SVG, JXL, JP2:
+		return true
+	}
+	return false
 }

@@ -3,17 +3,37 @@
 
 package probe
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // heifBrands are the major brands of still images and sequences in the HEIF
 // container (ISO/IEC 23008-12 and the AV1 image file format), with their types.
 var heifBrands = map[string]string{
 	"avif": AVIF, "avis": AVIF,
-	"heic": HEIC, "heix": HEIC, "heim": HEIC, "heis": HEIC, "hevc": HEIC, "hevx": HEIC,
+	"heic": HEIC, "heix": HEIC, "heim": HEIC, "heis": HEIC,
+	"hevc": HEIC, "hevx": HEIC, "hevm": HEIC, "hevs": HEIC,
 	"mif1": HEIF, "msf1": HEIF,
+}
+
+// isSequence matches the brands of image sequences.
+func isSequence(brand []byte) bool {
+	switch string(brand) {
+	case "avis", "msf1", "hevc", "hevx", "hevm", "hevs":
+		return true
+	}
+	return false
+}
+
+// maxBrands is how many compatible brands are looked at; files have about six.
+const maxBrands = 256
+
+// compatible are the brands of the file type box behind the major one, and
+// whether that is all of them.
+func compatible(b []byte) (brands []byte, whole bool) {
+	end := min(uint64(binary.BigEndian.Uint32(b)), 16+4*maxBrands)
+	if end > uint64(len(b)) {
+		return b[16:], false
+	}
+	return b[16:max(16, end)], true
 }
 
 // heifType is the media type that the file type box names; "" for other files.
@@ -26,68 +46,89 @@ func heifType(b []byte) string {
 	if kind != HEIF {
 		return kind
 	}
-	end := min(len(b), int(min(binary.BigEndian.Uint32(b), math.MaxInt32)))
-	for at := 16; at+4 <= end; at += 4 {
-		if special := heifBrands[string(b[at:at+4])]; special != "" && special != HEIF {
+	brands, _ := compatible(b)
+	for ; len(brands) >= 4; brands = brands[4:] {
+		if special := heifBrands[string(brands[:4])]; special != "" && special != HEIF {
 			return special
 		}
 	}
 	return kind
 }
 
-// readHEIF reads the largest size among the item properties: an image made of
-// tiles lists a size for each, and one for the whole. Where the properties, or
-// some of them, stand past what can be seen, the size is unknown.
-func readHEIF(b []byte, kind string) (Facts, error) {
-	facts := Facts{MediaType: kind}
-	meta, whole := child(b, "meta")
-	if len(meta) < 4 || !whole {
-		return facts, nil
+// heifAnimated is whether a file names a brand of sequences. It may hold one
+// beside a still image, and the sequence may have a single frame.
+func heifAnimated(b []byte) Answer {
+	if isSequence(b[8:12]) {
+		return Yes
 	}
-	all, _ := child(meta[4:], "iprp")
-	properties, _ := child(all, "ipco")
-	for len(properties) > 0 {
-		name, body, rest, _ := nextBox(properties)
-		if name == "ispe" && len(body) >= 12 {
-			w, h := uint64(binary.BigEndian.Uint32(body[4:])), uint64(binary.BigEndian.Uint32(body[8:]))
-			if w*h > facts.Pixels() && w <= math.MaxInt32 && h <= math.MaxInt32 {
-				facts.Width, facts.Height = int(w), int(h)
-			}
+	brands, whole := compatible(b)
+	for ; len(brands) >= 4; brands = brands[4:] {
+		if isSequence(brands[:4]) {
+			return Yes
 		}
-		properties = rest
+	}
+	if !whole {
+		return Unknown
+	}
+	return No
+}
+
+// readHEIF reads the size of the primary image among the item properties: an
+// image made of tiles has one for the whole and one for each tile. Where the
+// file does not say which is whose, the largest is taken. Where the boxes that
+// tell stand past what can be seen, the size is unknown; it also is in a
+// sequence without a still image.
+func readHEIF(b []byte, kind string, more bool) (Facts, error) {
+	facts := Facts{MediaType: kind, Animated: heifAnimated(b)}
+	meta, missing := boxes{b, more}.find("meta")
+	const fullBox = 4 // version and flags
+	if len(meta.data) < fullBox {
+		return heifWithout(facts, missing || meta.open, more)
+	}
+	meta.data = meta.data[fullBox:]
+	properties, _ := meta.find("iprp")
+	list, _ := properties.find("ipco")
+	if len(properties.data) == 0 || properties.open {
+		return heifWithout(facts, meta.open, more)
+	}
+	primary, _ := meta.find("pitm")
+	if id, ok := primary.itemID(); ok {
+		if image, ok := readItem(list, associations(properties, id)); ok {
+			facts.Orientation = image.orientation
+			return believed(facts, image.width, image.height)
+		}
+	}
+	if meta.open {
+		return cut(facts, more) // who is primary may follow
+	}
+	width, height := largest(list)
+	return believed(facts, width, height)
+}
+
+// heifWithout finishes a read that did not find the properties: cutOff says
+// that they may stand behind the bytes.
+func heifWithout(facts Facts, cutOff, more bool) (Facts, error) {
+	if cutOff {
+		return cut(facts, more)
 	}
 	return facts, nil
 }
 
-// child is the body of the first box of that name, and whether b holds all of it.
-func child(b []byte, want string) (body []byte, whole bool) {
-	for len(b) > 0 {
-		name, body, rest, whole := nextBox(b)
-		if name == want {
-			return body, whole
-		}
-		b = rest
+// believed is sized for sides of 32 bits, of which the upper half is unknown.
+func believed(facts Facts, width, height uint32) (Facts, error) {
+	if width > maxSide-1 || height > maxSide-1 || width == 0 && height == 0 {
+		return facts, nil
 	}
-	return nil, false
+	return sized(facts, int64(width), int64(height))
 }
 
-// nextBox reads one box: 32 bits of length, header included, and four letters.
-// A length of 1 stands for 64 bits behind them, 0 for all that is left. A box
-// that goes on past b is cut there, and not whole.
-func nextBox(b []byte) (name string, body, rest []byte, whole bool) {
-	if len(b) < 8 {
-		return "", nil, nil, false
+// largest is the largest size in a list of properties; 0, 0 without any.
+func largest(list boxes) (width, height uint32) {
+	for name, box, rest, ok := list.next(); ok; name, box, rest, ok = rest.next() {
+		if w, h, ok := box.extents(); ok && name == "ispe" && w < maxSide && h < maxSide &&
+			uint64(w)*uint64(h) > uint64(width)*uint64(height) {
+			width, height = w, h
+		}
 	}
-	size, head := uint64(binary.BigEndian.Uint32(b)), uint64(8)
-	switch {
-	case size == 1 && len(b) >= 16:
-		size, head = binary.BigEndian.Uint64(b[8:]), 16
-	case size == 0:
-		size = uint64(len(b))
-	}
-	if size < head {
-		return "", nil, nil, false
-	}
-	end := min(size, uint64(len(b)))
-	return string(b[4:8]), b[head:end], b[end:], end == size
+	return width, height
 }

@@ -12,45 +12,101 @@ func isJPEG(b []byte) bool { return hasPrefix(b, "\xff\xd8\xff") }
 
 // Markers of ITU-T T.81, table B.1, that the walk treats apart.
 const (
-	markerTEM = 0x01
-	markerDHT = 0xc4 // in the SOF range, but not a frame header
-	markerJPG = 0xc8 // reserved, likewise
-	markerDAC = 0xcc // likewise
-	markerRST = 0xd0 // to 0xd7
-	markerSOI = 0xd8
-	markerEOI = 0xd9
-	markerSOS = 0xda
+	markerTEM  = 0x01
+	markerDHT  = 0xc4 // in the SOF range, but not a frame header
+	markerJPG  = 0xc8 // reserved, likewise
+	markerDAC  = 0xcc // likewise
+	markerRST  = 0xd0 // to 0xd7
+	markerSOI  = 0xd8
+	markerEOI  = 0xd9
+	markerSOS  = 0xda
+	markerDHP  = 0xde // of a hierarchy of frames: as SOF, with the size of the largest
+	markerAPP1 = 0xe1
 )
 
-// readJPEG walks the segments by their lengths up to the frame header. It
-// never searches for one: an EXIF thumbnail carries a frame header of its own.
-// Like the common decoders it steps over stray bytes between segments.
+// readJPEG walks the segments by their lengths up to the pixels, for the first
+// frame header and the first EXIF. It never searches for a frame header: an
+// EXIF thumbnail carries one of its own. Like the common decoders it steps over
+// stray bytes between segments.
 // more says that the image continues past b, so that running off its end
 // means an unknown size and not a truncated image.
 func readJPEG(b []byte, more bool) (Facts, error) {
-	for at := 2; ; {
-		marker, next, ok := nextMarker(b, at)
-		if !ok {
-			return jpegCut(more)
-		}
+	facts := Facts{MediaType: JPEG, Animated: No}
+	exifSeen := false
+	for s := (jpegSegment{next: 2}); ; {
+		state := s.step(b)
 		switch {
-		case marker == markerEOI || marker == markerSOS:
+		case facts.SizeKnown() && state != segmentRead:
+			return facts, nil
+		case state == segmentCut:
+			return cut(facts, more)
+		case state == segmentBroken:
 			return refused(JPEG, Malformed) // pixels, or the end, before any frame header
+		case isSOF(s.marker) && !facts.SizeKnown():
+			if s.length < 8 {
+				return refused(JPEG, Malformed)
+			}
+			if len(s.data) < 5 {
+				return cut(facts, more)
+			}
+			var err error
+			if facts, err = readSOF(facts, s.data); err != nil {
+				return facts, err
+			}
+		case s.marker == markerAPP1 && !exifSeen && hasPrefix(s.data, "Exif\x00"):
+			exifSeen = true // a second one continues the first
+			facts.Orientation = exifOrientation(s.data)
+		}
+	}
+}
+
+// readSOF reads the data of a frame header (T.81, B.2.2): precision, height at
+// 1, width at 3, number of components at 5.
+func readSOF(facts Facts, data []byte) (Facts, error) {
+	facts.Bits = int(data[0])
+	facts.CMYK = len(data) > 5 && data[5] == 4
+	return sized(facts, int64(binary.BigEndian.Uint16(data[3:])), int64(binary.BigEndian.Uint16(data[1:])))
+}
+
+// jpegSegment is where a walk stands: a marker with its length (which counts the
+// two bytes that it takes) and as much of its data as can be seen.
+type jpegSegment struct {
+	marker byte
+	length int
+	data   []byte
+	next   int
+}
+
+// segmentState is how a step ended.
+type segmentState uint8
+
+const (
+	segmentRead   segmentState = iota
+	segmentCut                 // the bytes end before the next segment's length
+	segmentBroken              // pixels, the end of the image, or a length that does not cover itself
+)
+
+// step goes on to the next marker that has data.
+func (s *jpegSegment) step(b []byte) segmentState {
+	for {
+		marker, at, ok := nextMarker(b, s.next)
+		switch {
+		case !ok:
+			return segmentCut
+		case marker == markerEOI || marker == markerSOS:
+			return segmentBroken
 		case standalone(marker):
-			at = next
+			s.next = at
 			continue
+		case len(b) < at+2:
+			return segmentCut
 		}
-		if len(b) < next+2 {
-			return jpegCut(more)
-		}
-		length := int(binary.BigEndian.Uint16(b[next:])) // counts itself
+		length := int(binary.BigEndian.Uint16(b[at:]))
 		if length < 2 {
-			return refused(JPEG, Malformed)
+			return segmentBroken
 		}
-		if isSOF(marker) {
-			return readSOF(b[next:], length, more)
-		}
-		at = next + length
+		*s = jpegSegment{marker: marker, length: length, data: b[at+2 : max(at+2, min(at+length, len(b)))], next: at + length}
+		return segmentRead
 	}
 }
 
@@ -81,26 +137,9 @@ func standalone(marker byte) bool {
 	return marker == markerTEM || marker >= markerRST && marker <= markerSOI
 }
 
+// isSOF matches frame headers, and the one that stands before a hierarchy of
+// frames and has their full size.
 func isSOF(marker byte) bool {
-	return marker >= 0xc0 && marker <= 0xcf &&
+	return marker == markerDHP || marker >= 0xc0 && marker <= 0xcf &&
 		marker != markerDHT && marker != markerJPG && marker != markerDAC
-}
-
-// readSOF reads a frame header from its length field on (T.81, B.2.2):
-// length, precision, height at 3, width at 5, number of components at 7.
-func readSOF(b []byte, length int, more bool) (Facts, error) {
-	if length < 8 {
-		return refused(JPEG, Malformed)
-	}
-	if len(b) < 7 {
-		return jpegCut(more)
-	}
-	return sized(JPEG, int(binary.BigEndian.Uint16(b[5:])), int(binary.BigEndian.Uint16(b[3:])))
-}
-
-func jpegCut(more bool) (Facts, error) {
-	if more {
-		return Facts{MediaType: JPEG}, nil
-	}
-	return refused(JPEG, Truncated)
 }

@@ -16,20 +16,20 @@ func TestJPEGHeader(t *testing.T) {
 		want   Facts
 		reason Reason
 	}{
-		"H02: width and height are not swapped":    {in: jpegOf(jfif, sof(0xc0, 640, 300)), want: Facts{JPEG, 640, 300}},
-		"a progressive frame counts":               {in: jpegOf(sof(0xc2, 65535, 1)), want: Facts{JPEG, 65535, 1}},
-		"a frame header cut behind its width does": {in: jpegOf(sof(0xc0, 640, 300))[:11], want: Facts{JPEG, 640, 300}},
-		"a thumbnail in EXIF is stepped over":      {in: jpegOf(exif(10<<10), sof(0xc0, 4032, 3024)), want: Facts{JPEG, 4032, 3024}},
+		"H02: width and height are not swapped":    {in: jpegOf(jfif, sof(0xc0, 640, 300)), want: size(JPEG, 640, 300)},
+		"a progressive frame counts":               {in: jpegOf(sof(0xc2, 65535, 1)), want: size(JPEG, 65535, 1)},
+		"a frame header cut behind its width does": {in: jpegOf(sof(0xc0, 640, 300))[:11], want: size(JPEG, 640, 300)},
+		"a thumbnail in EXIF is stepped over":      {in: jpegOf(exif(10<<10), sof(0xc0, 4032, 3024)), want: size(JPEG, 4032, 3024)},
 		"DHT, JPG and DAC are not frames": {
 			in:   jpegOf(sof(0xc4, 1, 1), sof(0xc8, 2, 2), sof(0xcc, 3, 3), sof(0xc1, 8, 9)),
-			want: Facts{JPEG, 8, 9},
+			want: size(JPEG, 8, 9),
 		},
 		"any number of fill bytes may precede a marker": {
 			in:   jpegOf(bytes.Repeat([]byte{0xff}, 1000), jfif, []byte{0xff, 0xff}, sof(0xc0, 8, 9)),
-			want: Facts{JPEG, 8, 9},
+			want: size(JPEG, 8, 9),
 		},
-		"markers without length are stepped over":       {in: jpegOf([]byte{0xff, 0x01, 0xff, 0xd0, 0xff, 0xd7, 0xff, 0xd8}, sof(0xc0, 8, 9)), want: Facts{JPEG, 8, 9}},
-		"stray bytes between segments are stepped over": {in: jpegOf(jfif, []byte{0, 0xff, 0, 0x12}, sof(0xc0, 8, 9)), want: Facts{JPEG, 8, 9}},
+		"markers without length are stepped over":       {in: jpegOf([]byte{0xff, 0x01, 0xff, 0xd0, 0xff, 0xd7, 0xff, 0xd8}, sof(0xc0, 8, 9)), want: size(JPEG, 8, 9)},
+		"stray bytes between segments are stepped over": {in: jpegOf(jfif, []byte{0, 0xff, 0, 0x12}, sof(0xc0, 8, 9)), want: size(JPEG, 8, 9)},
 
 		"width 0 is refused":                               {in: jpegOf(sof(0xc0, 0, 9)), want: unknown, reason: ZeroSize},
 		"height 0, left to DNL, is refused":                {in: jpegOf(sof(0xc0, 9, 0)), want: unknown, reason: ZeroSize},
@@ -45,7 +45,7 @@ func TestJPEGHeader(t *testing.T) {
 		if code == 0xc4 || code == 0xc8 || code == 0xcc {
 			continue
 		}
-		check(t, jpegOf(sof(code, 31, 17)), Facts{JPEG, 31, 17}, "")
+		check(t, jpegOf(sof(code, 31, 17)), size(JPEG, 31, 17), "")
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) { check(t, tc.in, tc.want, tc.reason) })
@@ -73,7 +73,7 @@ func TestJPEGAtTheEdgeOfTheHeader(t *testing.T) {
 		pad  int
 		want Facts
 	}{
-		{MaxHeader - 15, Facts{JPEG, 40, 30}},
+		{MaxHeader - 15, size(JPEG, 40, 30)},
 		{MaxHeader - 14, Facts{MediaType: JPEG}},
 		{MaxHeader - 8, Facts{MediaType: JPEG}},
 	} {
@@ -83,7 +83,7 @@ func TestJPEGAtTheEdgeOfTheHeader(t *testing.T) {
 
 func TestContentFindsASizePastTheHeader(t *testing.T) {
 	got, err := Content(bigICC(3))
-	if want := (Facts{JPEG, 4000, 3000}); got != want || err != nil {
+	if want := size(JPEG, 4000, 3000); sizeOf(got) != want || err != nil {
 		t.Errorf("Content = %+v, %v, want %+v", got, err, want)
 	}
 	whole := bigICC(3)

@@ -2,13 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package probe reads facts about an image from the first bytes of its
-// content: which format it is, and how large. It never decodes a pixel, never
-// looks at a file name or a declared type, and needs at most [MaxHeader]
-// bytes, so a hostile image is refused before the rest of it is read.
+// content: which format it is, how large, which way up, and whether it moves.
+// It never decodes a pixel, never looks at a file name or a declared type, and
+// needs at most [MaxHeader] bytes, so a hostile image is refused before the
+// rest of it is read.
 //
 // The package is pure: bytes (or an io.Reader) in, facts out. Each format has
-// its own file with one match function and one read function; Header is the
+// its own file with one match function and one read function; read is the
 // only place that knows their order.
+//
+// A size is told, refused, or unknown, and never guessed. Bytes that end before
+// the size are a refusal where they are the whole image, and an unknown size
+// where it goes on behind them. A side of zero pixels is a refusal; an absurdly
+// large one is told, for the caller to hold against its limits, up to what the
+// format can say (2^31-1 for all but BMP's height, which can be one more).
 package probe
 
 import (
@@ -24,59 +31,16 @@ import (
 // is reported as unknown.
 const MaxHeader = 64 << 10
 
-// The media types that every vision model takes.
-const (
-	PNG  = "image/png"
-	JPEG = "image/jpeg"
-	GIF  = "image/gif"
-	WebP = "image/webp"
-)
-
-// The media types that some models take besides. The size of TIFF, AVIF, HEIC
-// and HEIF may be unknown even when the whole image is at hand.
-const (
-	BMP  = "image/bmp"
-	TIFF = "image/tiff"
-	AVIF = "image/avif"
-	HEIC = "image/heic"
-	HEIF = "image/heif"
-)
-
-// MediaTypes returns the media types that Header recognises, in a fixed order
-// that suits a message to the reader. Which of them are accepted is the
-// caller's to say.
-func MediaTypes() []string { return []string{PNG, JPEG, GIF, WebP, BMP, TIFF, AVIF, HEIC, HEIF} }
-
-// Facts is what the header of an image says.
-type Facts struct {
-	// MediaType is one of the constants above, taken from the content alone.
-	MediaType string
-	// Width and Height are in pixels, as stored (before any orientation that
-	// metadata may ask for). Both are 0 when the size is unknown.
-	Width, Height int
-}
-
-// SizeKnown reports whether the header told the size.
-func (f Facts) SizeKnown() bool { return f.Width > 0 && f.Height > 0 }
-
-// Pixels is width times height, computed in 64 bits: the largest PNG
-// (2^31-1 on both sides) does not overflow. It is 0 when the size is unknown.
-func (f Facts) Pixels() uint64 {
-	if !f.SizeKnown() {
-		return 0
-	}
-	return uint64(f.Width) * uint64(f.Height)
-}
-
 // Header reads the facts from prefix: the first MaxHeader bytes of an image,
 // or all of it when it is shorter. Bytes past MaxHeader are not looked at.
 //
 // A prefix shorter than MaxHeader is taken as the whole image. That decides
 // what a missing size means: an image that ends before its size is an *Error
 // with reason Truncated, while a JPEG that goes on past MaxHeader has an
-// unknown size and no error.
+// unknown size and no error. Head is for shorter prefixes of longer images.
 //
-// When the format was recognised, Facts.MediaType is set even beside an error.
+// When the format was recognised, Facts.MediaType is set even beside an error,
+// and nothing else is.
 func Header(prefix []byte) (Facts, error) {
 	if len(prefix) > MaxHeader {
 		prefix = prefix[:MaxHeader]
@@ -84,30 +48,48 @@ func Header(prefix []byte) (Facts, error) {
 	return read(prefix, len(prefix) == MaxHeader)
 }
 
-// Content reads the facts from the whole image, however far in the size
-// stands. It is for callers that hold the content anyway and want to apply
-// their pixel limit to an image whose size Header could not tell; here the
-// size of a PNG, JPEG, GIF or WebP is never unknown without an error.
+// Head is Header for an image of size bytes of which the caller holds the first
+// ones only, however few: what they do not tell is unknown, and not refused.
+func Head(head []byte, size int64) (Facts, error) {
+	if len(head) > MaxHeader {
+		head = head[:MaxHeader]
+	}
+	return read(head, size > int64(len(head)))
+}
+
+// Content reads the facts from the whole image, however far in they stand. It
+// is for callers that hold the content anyway and want to apply their pixel
+// limit to an image whose size Header could not tell; here the size of a PNG,
+// JPEG, GIF or WebP is never unknown without an error.
 func Content(data []byte) (Facts, error) { return read(data, false) }
 
 // read dispatches on the signature. more says that the image continues past b.
 func read(b []byte, more bool) (Facts, error) {
 	switch {
 	case isPNG(b):
-		return readPNG(b)
+		return readPNG(b, more)
 	case isGIF(b):
-		return readGIF(b)
+		return readGIF(b, more)
 	case isWebP(b):
-		return readWebP(b)
+		return readWebP(b, more)
 	case isJPEG(b):
 		return readJPEG(b, more)
 	case isBMP(b):
-		return readBMP(b)
+		return readBMP(b, more)
 	case isTIFF(b):
-		return readTIFF(b)
+		return readTIFF(b, more)
+	case isICO(b):
+		return readICO(b, more)
+	case isJXL(b):
+		return Facts{MediaType: JXL}, nil
+	case isJP2(b):
+		return Facts{MediaType: JP2, Animated: No}, nil
 	}
 	if kind := heifType(b); kind != "" {
-		return readHEIF(b, kind)
+		return readHEIF(b, kind, more)
+	}
+	if tag, ok := svgTag(b); ok {
+		return readSVG(tag), nil
 	}
 	return Facts{}, &Error{Reason: NotAnImage}
 }
@@ -126,18 +108,34 @@ func Reader(r io.Reader) (Facts, error) {
 	return Header(buf[:n])
 }
 
-// sized finishes a read: a size with a zero side is refused.
-func sized(mediaType string, width, height int) (Facts, error) {
-	if width == 0 || height == 0 {
-		return Facts{MediaType: mediaType}, &Error{Reason: ZeroSize, MediaType: mediaType}
+// sized finishes a read: a size with a zero side is refused, and so is one that
+// no decoder could have written (a side over 2^31-1).
+func sized(facts Facts, width, height int64) (Facts, error) {
+	switch {
+	case width == 0 || height == 0:
+		return refused(facts.MediaType, ZeroSize)
+	case width < 0 || height < 0 || width > maxSide || height > maxSide:
+		return refused(facts.MediaType, Malformed)
 	}
-	return Facts{MediaType: mediaType, Width: width, Height: height}, nil
+	facts.Width, facts.Height = int(width), int(height)
+	return facts, nil
 }
 
 // refused finishes a read that failed: the type is known, the size is not.
 func refused(mediaType string, reason Reason) (Facts, error) {
 	return Facts{MediaType: mediaType}, &Error{Reason: reason, MediaType: mediaType}
 }
+
+// cut finishes a read that came to the end of the bytes before the size.
+func cut(facts Facts, more bool) (Facts, error) {
+	if more {
+		return facts, nil
+	}
+	return refused(facts.MediaType, Truncated)
+}
+
+// maxSide is 2^31: the lowest height of a BMP, turned round.
+const maxSide = 1 << 31
 
 // hasPrefix compares without allocating.
 func hasPrefix(b []byte, prefix string) bool {

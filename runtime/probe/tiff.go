@@ -5,48 +5,185 @@ package probe
 
 import "encoding/binary"
 
-func isTIFF(b []byte) bool { return hasPrefix(b, "II*\x00") || hasPrefix(b, "MM\x00*") }
-
-// readTIFF reads width and height (tags 256 and 257) from the first directory.
-// It may stand anywhere in the file: past what can be seen, the size is
-// unknown (TIFF 6.0, section 2).
-func readTIFF(b []byte) (Facts, error) {
-	unknown := Facts{MediaType: TIFF}
-	var order binary.ByteOrder = binary.LittleEndian
-	if b[0] == 'M' {
-		order = binary.BigEndian
-	}
-	if len(b) < 8 {
-		return refused(TIFF, Truncated)
-	}
-	at := int64(order.Uint32(b[4:]))
-	if at < 8 {
-		return refused(TIFF, Malformed)
-	}
-	if at+2 > int64(len(b)) {
-		return unknown, nil
-	}
-	entries := b[at+2:]
-	sides := map[uint16]uint32{}
-	for range order.Uint16(b[at:]) {
-		if len(entries) < 12 {
-			return unknown, nil
-		}
-		if tag := order.Uint16(entries); tag == 256 || tag == 257 {
-			sides[tag] = tiffNumber(order, entries)
-		}
-		entries = entries[12:]
-	}
-	if len(sides) < 2 {
-		return refused(TIFF, Malformed)
-	}
-	return sized(TIFF, int(sides[256]), int(sides[257]))
+// isTIFF also matches BigTIFF, and the raw formats of cameras that are TIFFs
+// with other tags (DNG, NEF, CR2).
+func isTIFF(b []byte) bool {
+	return hasPrefix(b, "II*\x00") || hasPrefix(b, "MM\x00*") || hasPrefix(b, "II+\x00") || hasPrefix(b, "MM\x00+")
 }
 
-// tiffNumber reads the one value of a directory entry: a SHORT or a LONG.
-func tiffNumber(order binary.ByteOrder, entry []byte) uint32 {
-	if order.Uint16(entry[2:]) == 3 {
-		return uint32(order.Uint16(entry[8:]))
+// Tags of TIFF 6.0, section 8, and of its Technical Note 1 (sub-directories).
+const (
+	tagSubfile     = 254
+	tagWidth       = 256
+	tagHeight      = 257
+	tagBits        = 258
+	tagPhotometric = 262
+	tagOrientation = 274
+	tagSubIFDs     = 330
+)
+
+// readTIFF reads the first directory, which is the first page. It may stand
+// anywhere in the file: past what can be seen, the size is unknown (TIFF 6.0,
+// section 2). A raw file's first directory is often a thumbnail, with the
+// picture in a directory below it: then the size is unknown too.
+func readTIFF(b []byte, more bool) (Facts, error) {
+	facts := Facts{MediaType: TIFF, Animated: No}
+	dir, state := openTIFF(b)
+	switch state {
+	case tiffCut:
+		return cut(facts, more)
+	case tiffBroken:
+		return refused(TIFF, Malformed)
 	}
-	return order.Uint32(entry[8:])
+	var width, height int64 = -1, -1
+	reduced, below := false, false
+	for dir.next() {
+		switch dir.tag {
+		case tagSubfile:
+			reduced = dir.number()&1 != 0
+		case tagWidth:
+			width = dir.number()
+		case tagHeight:
+			height = dir.number()
+		case tagBits:
+			facts.Bits = dir.firstShort()
+		case tagPhotometric:
+			const separated = 5
+			facts.CMYK = dir.number() == separated
+		case tagOrientation:
+			facts.Orientation = orientation(dir.number())
+		case tagSubIFDs:
+			below = true
+		}
+	}
+	switch {
+	case dir.left > 0 && (reduced || width < 0 || height < 0):
+		return cut(facts, more)
+	case reduced && below:
+		return facts, nil
+	case width < 0 || height < 0:
+		return refused(TIFF, Malformed)
+	}
+	return sized(facts, width, height)
+}
+
+// tiffState is how far a TIFF could be opened.
+type tiffState uint8
+
+const (
+	tiffOpen   tiffState = iota
+	tiffCut              // the bytes end before the directory
+	tiffBroken           // the header contradicts itself
+)
+
+// tiffDir walks the entries of a directory. Between calls of next, the fields
+// from tag on are those of the entry.
+type tiffDir struct {
+	all   []byte // the whole structure, which offsets count from
+	rest  []byte // the entries that are not yet read
+	left  uint64 // their number; above 0 after the last next, the bytes ended
+	order binary.ByteOrder
+	wide  bool // BigTIFF: numbers of 8 bytes where TIFF has 4
+
+	tag, kind uint16
+	count     uint64
+	value     []byte // 4 or 8 bytes: the value if it fits, else its offset
+}
+
+// openTIFF finds the first directory of what isTIFF matched.
+func openTIFF(b []byte) (tiffDir, tiffState) {
+	d := tiffDir{all: b, order: binary.LittleEndian}
+	if b[0] == 'M' {
+		d.order = binary.BigEndian
+	}
+	d.wide = b[2] == '+' || b[3] == '+'
+	head, counter := 8, 2
+	if d.wide {
+		head, counter = 16, 8
+	}
+	if len(b) < head {
+		return d, tiffCut
+	}
+	at := uint64(d.order.Uint32(b[4:]))
+	if d.wide {
+		if d.order.Uint16(b[4:]) != 8 || d.order.Uint16(b[6:]) != 0 { // the size of offsets, and a constant
+			return d, tiffBroken
+		}
+		at = d.order.Uint64(b[8:])
+	}
+	switch {
+	case at < uint64(head):
+		return d, tiffBroken
+	case at > uint64(len(b)) || uint64(len(b))-at < uint64(counter):
+		return d, tiffCut
+	}
+	d.left = uint64(d.order.Uint16(b[at:]))
+	if d.wide {
+		d.left = d.order.Uint64(b[at:])
+	}
+	d.rest = b[at+uint64(counter):]
+	return d, tiffOpen
+}
+
+// next steps to the next entry; false behind the last, or where the bytes end.
+func (d *tiffDir) next() bool {
+	size := 12
+	if d.wide {
+		size = 20
+	}
+	if d.left == 0 || len(d.rest) < size {
+		return false
+	}
+	entry := d.rest[:size]
+	d.tag, d.kind = d.order.Uint16(entry), d.order.Uint16(entry[2:])
+	if d.wide {
+		d.count, d.value = d.order.Uint64(entry[4:]), entry[12:]
+	} else {
+		d.count, d.value = uint64(d.order.Uint32(entry[4:])), entry[8:]
+	}
+	d.rest, d.left = d.rest[size:], d.left-1
+	return true
+}
+
+// Types of a value (TIFF 6.0, section 2, and BigTIFF).
+const (
+	tiffByte  = 1
+	tiffShort = 3
+	tiffLong  = 4
+	tiffLong8 = 16
+)
+
+// number is the entry's first value if it is a whole number that stands in the
+// entry; -1 if not. One past 2^63 is -1 as well.
+func (d *tiffDir) number() int64 {
+	switch {
+	case d.kind == tiffByte:
+		return int64(d.value[0])
+	case d.kind == tiffShort:
+		return int64(d.order.Uint16(d.value))
+	case d.kind == tiffLong:
+		return int64(d.order.Uint32(d.value))
+	case d.kind == tiffLong8 && d.wide:
+		return max(int64(d.order.Uint64(d.value)), -1)
+	}
+	return -1
+}
+
+// firstShort is the first of the entry's values of type SHORT, which stand
+// elsewhere when they are many; 0 where they cannot be seen.
+func (d *tiffDir) firstShort() int {
+	if d.kind != tiffShort {
+		return 0
+	}
+	if d.count <= uint64(len(d.value))/2 {
+		return int(d.order.Uint16(d.value))
+	}
+	at := uint64(d.order.Uint32(d.value))
+	if d.wide {
+		at = d.order.Uint64(d.value)
+	}
+	if at > uint64(len(d.all)) || uint64(len(d.all))-at < 2 {
+		return 0
+	}
+	return int(d.order.Uint16(d.all[at:]))
 }
