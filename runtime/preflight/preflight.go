@@ -5,6 +5,25 @@
 // before any network call: policy budgets, vendor limits, tokens and the
 // candidate model, as a chain of named checks over facts. It is pure and
 // deterministic: the same request gets the same decisions, on every machine.
+//
+// # What is never taken back
+//
+// An image that one request of a conversation left out is left out of every
+// later request of it, so that a vendor's prompt cache stays valid and a model
+// never sees the past change. No state is kept for that: Review replays the
+// conversation turn by turn, labels each image as it was labelled then, and
+// sheds at each turn what a request that ended there would have shed. What is
+// shed stays shed. So for a request A and a request B that is A with turns
+// appended, every image that Review leaves out of A is left out of B, with the
+// same reason and the same note, provided that
+//
+//   - limits, candidate, output limit and whatever stands before the turns
+//     (instructions, tools) are the same, and
+//   - A's facts are B's: an image keeps its sha256, size, type and label.
+//
+// It holds for occurrences, without exception: a content that was shed and is
+// shown again in a later turn is admitted there, and stays a note where it
+// stood. A request that had to be refused sheds nothing: it was never sent.
 package preflight
 
 import (
@@ -18,9 +37,13 @@ type Input struct {
 	Limits router.Limits
 	// Candidate is the model that the request is for.
 	Candidate Candidate
+	// Turns are the conversation, in order. Without any, all images count as of
+	// one turn, and only those that say so themselves are required.
+	Turns []Turn
 	// Images are all of the request, in message order.
 	Images []Image
-	// TextBytes counts what the model reads as text, images left out.
+	// TextBytes counts what the model reads as text, images left out:
+	// instructions and tools as well as the turns.
 	TextBytes int64
 	// BodyBytes is the request as it would be sent; 0 when not known.
 	BodyBytes int64
@@ -34,31 +57,49 @@ type Candidate struct {
 	Route, Model string
 	// Transport and Host tell the vendor's own limits.
 	Transport, Host string
-	// Declared is what the provider declares of the model; nil for one it does not.
+	// Family is the token family that the provider declares; "" lets the model's
+	// name tell it.
+	Family string
+	// Declared is what the provider declares of the model; nil for one it does
+	// not, which is then taken to see.
 	Declared *router.Model
+}
+
+// name is the candidate in messages.
+func (c *Candidate) name() string {
+	if c.Route != "" {
+		return "the model " + c.Route
+	}
+	if c.Model != "" {
+		return "the model " + c.Model
+	}
+	return "the model"
 }
 
 // Image is one occurrence of an image in a request.
 type Image struct {
 	// ID names the occurrence in decisions, such as "messages[3].content[1]".
 	ID string
-	// SHA256 names the content; "" when it is not known (a remote image).
+	// SHA256 names the content; "" when it is not known (a remote image), which
+	// makes the occurrence a content of its own.
 	SHA256 string
-	// Bytes is the raw size, 0 when unknown; Base64Bytes what the wire carries.
+	// Bytes is the raw size, 0 when unknown; Base64Bytes what the body carries,
+	// 0 for an image that it only names.
 	Bytes, Base64Bytes int64
-	MediaType          string
-	Width, Height      int // 0 when unknown
-	Orientation        int // EXIF 1..8, 0 when not told
+	MediaType          string // "" when unknown
+	Width, Height      int    // 0 when unknown
+	Orientation        int    // EXIF 1..8, 0 when not told
 	Animated           bool
 	Detail             string
-	// Required images are never shed: those of the newest human message, and of
-	// results that answer the newest assistant message.
+	// Turn is the index in Input.Turns of the turn that the image stands in.
+	Turn int
+	// Required makes the image required whatever the turns say. Those of the
+	// newest human message, and of results that answer the newest assistant
+	// message, are required without it.
 	Required bool
 	// Bad is why the image cannot be used at all (not an image, type and declared
 	// type differ, changed file); nil when it can.
 	Bad *fault.Fault
-	// InHistory orders shedding: the turn it stands in.
-	Turn int
 }
 
 // Outcome is what became of one image.
@@ -67,7 +108,7 @@ type Outcome string
 // The outcomes.
 const (
 	Admitted Outcome = "admitted"
-	// Degraded: left out, with a constant text note in its place.
+	// Degraded: left out, with a constant text note in its place; see Note.
 	Degraded Outcome = "degraded"
 	// Refused: required and not admissible; the request is refused.
 	Refused Outcome = "refused"
@@ -82,14 +123,16 @@ type Decision struct {
 	// Reason is a stable CamelCase word; Message gives the limit, its source and the value.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Tokens is the estimate, and Basis the rule behind it.
+	// Tokens is the estimate, and Basis the rule behind it; of an image that is
+	// left out, what it would have cost.
 	Tokens int64  `json:"tokens"`
 	Basis  string `json:"basis,omitempty"`
 }
 
 // Tokens are the sums of a request, as estimated.
 type Tokens struct {
-	Text   int64 `json:"text"`
+	Text int64 `json:"text"`
+	// Images is the sum over what is admitted, every occurrence.
 	Images int64 `json:"images"`
 	// Output is what is reserved for the answer, Window the model's context
 	// window, Headroom what is kept free of it; 0 window means unknown, and the
@@ -103,9 +146,23 @@ type Tokens struct {
 type Verdict struct {
 	Allowed bool
 	// Refusal is set when not allowed.
-	Refusal   *fault.Fault
+	Refusal *fault.Fault
+	// Decisions are one for each image, in message order.
 	Decisions []Decision
 	Tokens    Tokens
 	// Warnings tell of what is not refused: skipped checks, estimates near a limit.
 	Warnings []string
+}
+
+// Review judges the images of a request for one candidate. It reads the input
+// and keeps nothing of it; its time grows with n log n of the images.
+//
+// Three stages: each image by itself, in the order of imageChecks; then the
+// request as it grew, turn by turn, in the order of requestRules; then the
+// record. A refusal is that of the first check that has one.
+func Review(in Input) Verdict {
+	t := termsOf(&in)
+	l := newLedger(&in, t)
+	refusal := l.replay()
+	return l.verdict(refusal)
 }

@@ -1,0 +1,275 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/tokens"
+)
+
+// most bounds a single number that comes from outside, so that sums of a
+// request's images stay far within 64 bits: 2^40 bytes or tokens.
+const most = 1 << 40
+
+// within is n, bounded to what can be summed.
+func within(n int64) int64 { return min(max(n, 0), most) }
+
+// sums are what a set of images is charged. Contents are charged once, the
+// others for every occurrence.
+type sums struct {
+	contents, contentBytes        int64
+	images, bytes, base64, tokens int64
+	wide                          int64 // images over the vendor's side among many
+}
+
+// entry is one image on its way through the checks.
+type entry struct {
+	*Image
+	turn, content        int
+	bytes, base64, cost  int64
+	estimate             tokens.Estimate
+	wide                 bool
+	required, here, kept bool
+	// against is what an image check found; shed why a request rule left the
+	// image out, at whatever turn.
+	against, shed *fault.Fault
+}
+
+// content is what occurrences of the same bytes share.
+type content struct {
+	bytes int64
+	kept  []int // occurrences in message order; those at the end are kept ones
+	count struct{ kept, required int64 }
+}
+
+// ledger is what a request is charged, as its turns arrive.
+type ledger struct {
+	in       *Input
+	terms    *terms
+	entries  []entry
+	contents []content
+
+	all, required sums // of what is kept
+	fresh         fresh
+	blocked       []int // the required that an image check speaks against
+	// laterText and laterBody are the bytes of turns that have not arrived.
+	// bodyText is what the whole body has beside image data.
+	laterText, laterBody, bodyText int64
+
+	// What may go, in the order in which it goes. Entries may be out of date:
+	// each is looked at again before it is used.
+	oldContents, oldDuplicates, oldImages, oldWide queue
+}
+
+// newLedger looks at each image by itself; nothing has arrived yet.
+func newLedger(in *Input, t *terms) *ledger {
+	l := &ledger{in: in, terms: t, entries: make([]entry, len(in.Images))}
+	byHash := make(map[string]int, len(in.Images))
+	turn, sent := 0, int64(0)
+	for i := range in.Images {
+		img := &in.Images[i]
+		turn = min(max(turn, img.Turn), max(len(in.Turns)-1, 0))
+		e := &l.entries[i]
+		*e = entry{Image: img, turn: turn, bytes: within(img.Bytes), base64: within(img.Base64Bytes)}
+		e.against = t.judge(e)
+		sent += e.base64
+		e.wide = t.many != nil && int64(max(img.Width, img.Height)) > t.many.side
+		at, known := byHash[img.SHA256]
+		if !known || img.SHA256 == "" {
+			at = len(l.contents)
+			l.contents = append(l.contents, content{})
+			byHash[img.SHA256] = at
+		}
+		e.content = at
+	}
+	for i := range in.Turns {
+		l.laterText += within(in.Turns[i].TextBytes)
+		l.laterBody += within(in.Turns[i].BodyBytes)
+	}
+	l.bodyText = max(0, within(in.BodyBytes)-sent)
+	return l
+}
+
+// replay lets the turns arrive one by one and sheds at each what a request that
+// ended there would have shed. It returns the refusal of the last.
+func (l *ledger) replay() (refusal *fault.Fault) {
+	turns := l.in.Turns
+	if len(turns) == 0 {
+		turns = []Turn{{}}
+	}
+	next := 0
+	for k := range turns {
+		l.laterText -= min(within(turns[k].TextBytes), l.laterText)
+		l.laterBody -= min(within(turns[k].BodyBytes), l.laterBody)
+		for _, i := range l.fresh.begin(turns[k].Kind) {
+			l.demote(i)
+		}
+		for ; next < len(l.entries) && l.entries[next].turn == k; next++ {
+			l.arrive(next, turns[k].Kind)
+		}
+		refusal = l.settle()
+	}
+	return refusal
+}
+
+// settle brings what has arrived within every rule. Where what is required is
+// over one by itself, nothing is shed.
+func (l *ledger) settle() *fault.Fault {
+	for ; len(l.blocked) > 0; l.blocked = l.blocked[1:] {
+		if e := &l.entries[l.blocked[0]]; e.required {
+			return e.against
+		}
+	}
+	over := false
+	for i := range l.terms.rules {
+		over = over || l.terms.rules[i].total(l) > l.terms.rules[i].max
+	}
+	if !over {
+		return nil
+	}
+	for i := range l.terms.rules {
+		if r := &l.terms.rules[i]; r.least(l) > r.max {
+			return r.refuse(l)
+		}
+	}
+	for i := range l.terms.rules {
+		l.enforce(&l.terms.rules[i])
+	}
+	return nil
+}
+
+// enforce sheds what may go until the rule is met or nothing is left to shed.
+func (l *ledger) enforce(r *rule) {
+	var why *fault.Fault
+	for r.total(l) > r.max {
+		gone := r.next(l)
+		if len(gone) == 0 {
+			return
+		}
+		if why == nil {
+			why = r.exceeded(l)
+		}
+		for _, i := range gone {
+			l.drop(i, why)
+		}
+	}
+}
+
+// arrive adds an image of the turn that arrives.
+func (l *ledger) arrive(i int, kind Kind) {
+	e := &l.entries[i]
+	fresh := l.fresh.take(i, kind)
+	e.here, e.required = true, fresh || e.Required
+	if e.against != nil {
+		if e.required {
+			l.blocked = append(l.blocked, i)
+		}
+		return
+	}
+	c := &l.contents[e.content]
+	if newest, ok := l.newest(e.content); ok && !l.entries[newest].required {
+		l.oldDuplicates.push(newest, newest)
+	}
+	if e.bytes > c.bytes {
+		l.learn(c, e.bytes)
+	}
+	e.kept, c.kept = true, append(c.kept, i)
+	if c.count.kept++; c.count.kept == 1 {
+		l.all.contents++
+		l.all.contentBytes += c.bytes
+	}
+	l.all.add(e, 1)
+	if e.required {
+		l.require(i, 1)
+	} else {
+		l.offer(i)
+	}
+}
+
+// learn corrects the size of a content that an earlier occurrence did not tell.
+func (l *ledger) learn(c *content, bytes int64) {
+	if c.count.kept > 0 {
+		l.all.contentBytes += bytes - c.bytes
+	}
+	if c.count.required > 0 {
+		l.required.contentBytes += bytes - c.bytes
+	}
+	c.bytes = bytes
+}
+
+// demote makes a required image optional.
+func (l *ledger) demote(i int) {
+	e := &l.entries[i]
+	if e.Required {
+		return
+	}
+	e.required = false
+	if e.kept {
+		l.require(i, -1)
+		l.offer(i)
+	}
+}
+
+// require adds an image to what is required, or with -1 takes it away.
+func (l *ledger) require(i int, sign int64) {
+	e, c := &l.entries[i], &l.contents[l.entries[i].content]
+	l.required.add(e, sign)
+	before := c.count.required
+	c.count.required += sign
+	if before == 0 || c.count.required == 0 {
+		l.required.contents += sign
+		l.required.contentBytes += sign * c.bytes
+	}
+}
+
+// offer queues an optional image that is kept for shedding.
+func (l *ledger) offer(i int) {
+	e := &l.entries[i]
+	l.oldImages.push(i, i)
+	if e.wide {
+		l.oldWide.push(i, i)
+	}
+	newest, _ := l.newest(e.content)
+	if newest != i {
+		l.oldDuplicates.push(i, i)
+	}
+	if l.contents[e.content].count.required == 0 {
+		l.oldContents.push(newest, e.content)
+	}
+}
+
+// drop leaves an optional image out, for good.
+func (l *ledger) drop(i int, why *fault.Fault) {
+	e := &l.entries[i]
+	c := &l.contents[e.content]
+	e.kept, e.shed = false, why
+	l.all.add(e, -1)
+	if c.count.kept--; c.count.kept == 0 {
+		l.all.contents--
+		l.all.contentBytes -= c.bytes
+	}
+}
+
+// add charges an occurrence, or with -1 takes the charge back.
+func (s *sums) add(e *entry, sign int64) {
+	s.images += sign
+	s.bytes += sign * e.bytes
+	s.base64 += sign * e.base64
+	s.tokens += sign * e.cost
+	if e.wide {
+		s.wide += sign
+	}
+}
+
+// newest is the last occurrence of a content that is kept.
+func (l *ledger) newest(of int) (int, bool) {
+	c := &l.contents[of]
+	for len(c.kept) > 0 {
+		if last := c.kept[len(c.kept)-1]; l.entries[last].kept {
+			return last, true
+		}
+		c.kept = c.kept[:len(c.kept)-1]
+	}
+	return 0, false
+}

@@ -1,0 +1,162 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"net/http"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/tokens"
+)
+
+// rule is one bound on a request as a whole.
+type rule struct {
+	bound
+	// total is what the request is charged as it stands; least what it would be
+	// with the required images alone. A rule whose least is over max refuses.
+	total, least func(*ledger) int64
+	// next are the images to shed next; none when nothing is left to shed.
+	next func(*ledger) []int
+	// say makes the fault of a number over the bound. alone says that the number
+	// is of the required images alone.
+	say func(r *rule, n int64, alone bool) *fault.Fault
+}
+
+// refuse is the fault of a request whose required images are over the rule.
+func (r *rule) refuse(l *ledger) *fault.Fault { return r.say(r, r.least(l), true) }
+
+// exceeded is why optional images are shed.
+func (r *rule) exceeded(l *ledger) *fault.Fault { return r.say(r, r.total(l), false) }
+
+// requestRules are the rules of a request in the order in which they shed and refuse.
+func requestRules(b *bounds) []rule {
+	var rules []rule
+	add := func(of []bound, r rule) {
+		for _, r.bound = range of {
+			rules = append(rules, r)
+		}
+	}
+	add(b.contents, rule{
+		total: func(l *ledger) int64 { return l.all.contents }, least: func(l *ledger) int64 { return l.required.contents },
+		next: (*ledger).contentToShed, say: tooManyImages("distinct images"),
+	})
+	add(b.contentBytes, rule{
+		total: func(l *ledger) int64 { return l.all.contentBytes }, least: func(l *ledger) int64 { return l.required.contentBytes },
+		next: (*ledger).contentToShed, say: tooManyImageBytes("of distinct images"),
+	})
+	add(b.images, rule{
+		total: func(l *ledger) int64 { return l.all.images }, least: func(l *ledger) int64 { return l.required.images },
+		next: (*ledger).imageToShed, say: tooManyImages("images, each occurrence counted,"),
+	})
+	if b.many != nil {
+		add([]bound{b.many.bound}, rule{total: manyTotal, least: manyLeast, next: (*ledger).wideToShed, say: b.many.say})
+	}
+	add(b.totalBytes, rule{
+		total: func(l *ledger) int64 { return l.all.bytes }, least: func(l *ledger) int64 { return l.required.bytes },
+		next: (*ledger).imageToShed, say: tooManyImageBytes("of images, each occurrence counted"),
+	})
+	add(b.totalBase64, rule{
+		total: func(l *ledger) int64 { return l.all.base64 }, least: func(l *ledger) int64 { return l.required.base64 },
+		next: (*ledger).imageToShed, say: tooManyImageBytes("of images as sent (base64)"),
+	})
+	add(b.body, rule{
+		total: func(l *ledger) int64 { return l.bodyBeside() + l.all.base64 }, least: func(l *ledger) int64 { return l.bodyBeside() + l.required.base64 },
+		next: (*ledger).imageToShed, say: bodyTooLarge,
+	})
+	add(b.imageTokens, rule{
+		total: func(l *ledger) int64 { return l.all.tokens }, least: func(l *ledger) int64 { return l.required.tokens },
+		next: (*ledger).imageToShed, say: tooManyImageTokens,
+	})
+	add(b.window, rule{
+		total: func(l *ledger) int64 { return l.tokensBeside() + l.all.tokens }, least: func(l *ledger) int64 { return l.required.tokens },
+		next: (*ledger).imageToShed, say: windowExceeded,
+	})
+	return rules
+}
+
+// manyTotal counts the images where any of them is over the side that is
+// allowed among many; a request without such a one has no bound here.
+func manyTotal(l *ledger) int64 {
+	if l.all.wide == 0 {
+		return 0
+	}
+	return l.all.images
+}
+
+func manyLeast(l *ledger) int64 {
+	if l.required.wide == 0 {
+		return 0
+	}
+	return l.required.images
+}
+
+// bodyBeside is what the body has beside image data, up to the turn that has arrived.
+func (l *ledger) bodyBeside() int64 {
+	if l.in.BodyBytes == 0 {
+		return max(0, within(l.in.TextBytes)-l.laterText)
+	}
+	return max(0, l.bodyText-l.laterBody)
+}
+
+// tokensBeside is what the window holds beside images, up to the turn that has
+// arrived: text as estimated, what is reserved for the answer, and headroom.
+func (l *ledger) tokensBeside() int64 {
+	text := max(0, within(l.in.TextBytes)-l.laterText)
+	return tokens.Text(text) + l.terms.reserve + l.terms.headroom
+}
+
+func tooManyImages(what string) func(*rule, int64, bool) *fault.Fault {
+	return func(r *rule, n int64, alone bool) *fault.Fault {
+		return fault.New(fault.BudgetExceeded, ReasonImages, "the request holds %d %s%s; %s %d%s", n, required(alone), what, r.named(), r.max, r.published()).
+			With("image_count", n).With("max_image_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
+			Hint("Show fewer images at once.")
+	}
+}
+
+func tooManyImageBytes(what string) func(*rule, int64, bool) *fault.Fault {
+	return func(r *rule, n int64, alone bool) *fault.Fault {
+		return fault.New(fault.BudgetExceeded, ReasonTotalBytes, "the request holds %s %s%s; %s %s%s", Size(n), what, onlyRequired(alone), r.named(), Size(r.max), r.published()).
+			With("byte_count", n).With("max_byte_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
+			Hint("Show fewer or smaller images at once.")
+	}
+}
+
+func bodyTooLarge(r *rule, n int64, alone bool) *fault.Fault {
+	f := fault.New(fault.BudgetExceeded, ReasonBody, "the request as sent has %s%s; %s %s%s", Size(n), onlyRequired(alone), r.named(), Size(r.max), r.published()).
+		With("byte_count", n).With("max_byte_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
+		Hint("Show fewer or smaller images at once, or shorten the conversation.")
+	f.HTTPStatus = http.StatusRequestEntityTooLarge
+	return f
+}
+
+func tooManyImageTokens(r *rule, n int64, alone bool) *fault.Fault {
+	return tokenFault(r, n, "the request's "+required(alone)+"images cost about %d tokens; %s %d%s")
+}
+
+func windowExceeded(r *rule, n int64, alone bool) *fault.Fault {
+	if alone {
+		return tokenFault(r, n, "the request's required images alone cost about %d tokens; %s %d%s")
+	}
+	return tokenFault(r, n, "the request needs about %d tokens, its answer and headroom included; %s %d%s")
+}
+
+func tokenFault(r *rule, n int64, format string) *fault.Fault {
+	return fault.New(fault.BudgetExceeded, ReasonWindow, format, n, r.named(), r.max, r.published()).
+		With("token_count", n).With("max_token_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
+		Hint("Show fewer or smaller images at once, or choose a model with a larger context window.")
+}
+
+func required(alone bool) string {
+	if alone {
+		return "required "
+	}
+	return ""
+}
+
+func onlyRequired(alone bool) string {
+	if alone {
+		return ", required ones alone"
+	}
+	return ""
+}

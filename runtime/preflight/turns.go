@@ -1,0 +1,59 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+// Kind is who speaks in a turn, as far as images are concerned.
+type Kind int
+
+// The kinds.
+const (
+	// Other is a turn whose images are never required: instructions.
+	Other Kind = iota
+	// Human is a user's turn that is not made of tool results alone.
+	Human
+	// Assistant is the model's.
+	Assistant
+	// Results is a turn that is made of tool results alone, whatever its role on
+	// the wire.
+	Results
+)
+
+// Turn is one message of the conversation.
+type Turn struct {
+	Kind Kind
+	// TextBytes is the turn's share of Input.TextBytes, and BodyBytes its share of
+	// Input.BodyBytes, image data left out. With either at 0, a request that
+	// ended at an earlier turn is taken to have been as long as this one.
+	TextBytes, BodyBytes int64
+}
+
+// fresh are the images that are required for now, by what ends it.
+type fresh struct {
+	human   []int // until the next human turn
+	results []int // until the next turn of the assistant
+}
+
+// begin ends what a turn of kind ends, and returns the images that become optional.
+func (f *fresh) begin(kind Kind) (optional []int) {
+	switch kind {
+	case Human:
+		optional, f.human = f.human, nil
+	case Assistant:
+		optional, f.results = f.results, nil
+	}
+	return optional
+}
+
+// take labels an image that arrives in a turn of kind, and reports whether it is required.
+func (f *fresh) take(i int, kind Kind) bool {
+	switch kind {
+	case Human:
+		f.human = append(f.human, i)
+		return true
+	case Results:
+		f.results = append(f.results, i)
+		return true
+	}
+	return false
+}
