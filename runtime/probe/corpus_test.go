@@ -5,6 +5,7 @@ package probe
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	_ "image/gif"
 	_ "image/jpeg"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +22,10 @@ import (
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
 )
+
+// encoded holds small images that common encoders made of one picture, named by
+// what they are.
+const encoded = "testdata/encoded"
 
 // corpusDirs are the test images that come with Go and with x/image.
 func corpusDirs(t *testing.T) []string {
@@ -37,7 +43,7 @@ func corpusDirs(t *testing.T) []string {
 		filepath.Join(goroot, "src/image/png/testdata"),
 		filepath.Join(ximage, "testdata"),
 		filepath.Join(ximage, "tiff/testdata"),
-		"testdata",
+		encoded,
 	}
 }
 
@@ -55,7 +61,7 @@ func corpus(t *testing.T, visit func(t *testing.T, name string, data []byte)) {
 			}
 			return err
 		})
-		if err != nil && dir != "testdata" && !os.IsNotExist(err) {
+		if err != nil {
 			t.Fatalf("walking the corpus: %v", err)
 		}
 	}
@@ -104,6 +110,46 @@ func TestHeaderAgreesWithTheDecodersOnRealImages(t *testing.T) {
 			t.Errorf("%s: compared %d images, expected at least %d: is the corpus whole?", mediaType, agreed[mediaType], least)
 		}
 	}
+}
+
+// TestHeaderAgreesWithTheEncoders holds images that no decoder here reads, or not
+// all of, against their names.
+func TestHeaderAgreesWithTheEncoders(t *testing.T) {
+	files, err := os.ReadDir(encoded)
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d images (%v), want at least 20", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(filepath.Join(encoded, file.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Header(data)
+		if err != nil {
+			t.Errorf("%s: %v", file.Name(), err)
+		}
+		name := strings.TrimSuffix(file.Name(), filepath.Ext(file.Name()))
+		moves, bits := strings.HasSuffix(name, "-moving"), numberBehind(name, "bits")
+		switch {
+		case !strings.HasPrefix(name+"-", fmt.Sprintf("%dx%d-", got.Width, got.Height)),
+			got.Orientation != numberBehind(name, "orientation"),
+			moves != (got.Animated == Yes) || got.Animated == Unknown,
+			bits != 0 && bits != got.Bits,
+			got.CMYK != strings.HasSuffix(name, "-cmyk"):
+			t.Errorf("%s: got %+v", file.Name(), got)
+		}
+		if !got.Agrees("image/" + strings.TrimPrefix(filepath.Ext(file.Name()), ".")) {
+			t.Errorf("%s: is %s", file.Name(), got.MediaType)
+		}
+	}
+}
+
+// numberBehind is the number behind a word in an image's name; 0 without it.
+func numberBehind(name, word string) int {
+	_, rest, _ := strings.Cut(name, "-"+word+"-")
+	digits, _, _ := strings.Cut(rest, "-")
+	n, _ := strconv.Atoi(digits)
+	return n
 }
 
 // TestEveryTruncation cuts real and built headers at every byte. Of a file that

@@ -70,7 +70,7 @@ type Facts struct {
 	// Width and Height are in pixels, as stored (before any orientation that
 	// metadata may ask for); DisplaySize is what a viewer shows. Both are 0 when
 	// the size is unknown. They are those of the canvas of a GIF or WebP, of the
-	// first page of a TIFF, of the primary image of an AVIF or HEIC (after its
+	// first page of a TIFF, of the primary image of an AVIF or HEIC (before any
 	// clean aperture), and of the largest picture that the directory of an ICO
 	// lists, which is a claim: a PNG in an ICO may be larger than 256. Those of an
 	// SVG are a hint, which a renderer need not follow.

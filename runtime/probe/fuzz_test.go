@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -29,6 +31,22 @@ func addSeeds(add func([]byte)) {
 	for _, data := range named() {
 		add(data)
 	}
+	for _, data := range encodedImages() {
+		add(data)
+	}
+}
+
+// encodedImages are the images of other encoders.
+func encodedImages() (all [][]byte) {
+	files, _ := filepath.Glob(filepath.Join(encoded, "*"))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, data)
+	}
+	return all
 }
 
 func FuzzHeader(f *testing.F) {

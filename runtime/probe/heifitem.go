@@ -98,8 +98,9 @@ type heifItem struct {
 	orientation   int
 }
 
-// readItem applies an item's properties in their order: its size, its clean
-// aperture, and its turns. It is not understood without a size.
+// readItem applies an item's properties in their order: its size and its turns.
+// It is not understood without a size. A clean aperture is passed over: what it
+// crops is decoded all the same, and some decoders show it.
 func readItem(list boxes, of properties) (item heifItem, ok bool) {
 	if of.len() > maxProperties {
 		return item, false
@@ -112,8 +113,6 @@ func readItem(list boxes, of properties) (item heifItem, ok bool) {
 			if !ok {
 				item.width, item.height, ok = box.extents()
 			}
-		case "clap":
-			item.crop(box.data)
 		case "irot": // quarter turns against the clock
 			if len(box.data) > 0 {
 				for range box.data[0] & 3 {
@@ -138,28 +137,3 @@ var (
 	upsideDown    = [9]int{1: 4, 2: 3, 3: 2, 4: 1, 5: 8, 6: 7, 7: 6, 8: 5}
 	sidesSwapped  = [9]int{1: 2, 2: 1, 3: 4, 4: 3, 5: 6, 6: 5, 7: 8, 8: 7}
 )
-
-// crop applies a clean aperture (14496-12, 12.1.4): width and height as
-// fractions, of which only whole numbers within the image are believed.
-func (item *heifItem) crop(b []byte) {
-	if len(b) < 16 {
-		return
-	}
-	width, okW := whole(b)
-	height, okH := whole(b[8:])
-	if item.orientation >= 5 {
-		width, height = height, width
-	}
-	if okW && okH && width <= item.width && height <= item.height {
-		item.width, item.height = width, height
-	}
-}
-
-// whole is a fraction of 32 bits each that is a whole number above 0.
-func whole(b []byte) (uint32, bool) {
-	over, under := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
-	if under == 0 || over == 0 || over%under != 0 {
-		return 0, false
-	}
-	return over / under, true
-}
