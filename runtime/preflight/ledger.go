@@ -26,11 +26,12 @@ type sums struct {
 // entry is one image on its way through the checks.
 type entry struct {
 	*Image
-	turn, content        int
-	bytes, base64, cost  int64
-	estimate             tokens.Estimate
-	wide                 bool
-	required, here, kept bool
+	turn, content       int
+	bytes, base64, cost int64
+	estimate            tokens.Estimate
+	wide                bool
+	required, kept      bool
+	holds               int // that keep it required
 	// against is what an image check found; shed why a request rule left the
 	// image out, at whatever turn.
 	against, shed *fault.Fault
@@ -103,7 +104,7 @@ func (l *ledger) replay() (refusal *fault.Fault) {
 		l.laterText -= min(within(turns[k].TextBytes), l.laterText)
 		l.laterBody -= min(within(turns[k].BodyBytes), l.laterBody)
 		for _, i := range l.fresh.begin(turns[k].Kind) {
-			l.demote(i)
+			l.release(i)
 		}
 		for ; next < len(l.entries) && l.entries[next].turn == k; next++ {
 			l.arrive(next, turns[k].Kind)
@@ -159,8 +160,10 @@ func (l *ledger) enforce(r *rule) {
 // arrive adds an image of the turn that arrives.
 func (l *ledger) arrive(i int, kind Kind) {
 	e := &l.entries[i]
-	fresh := l.fresh.take(i, kind)
-	e.here, e.required = true, fresh || e.Required
+	if e.holds = l.fresh.take(i, kind, e.InResult); e.Required {
+		e.holds++ // which nothing releases
+	}
+	e.required = e.holds > 0
 	if e.against != nil {
 		if e.required {
 			l.blocked = append(l.blocked, i)
@@ -198,10 +201,10 @@ func (l *ledger) learn(c *content, bytes int64) {
 	c.bytes = bytes
 }
 
-// demote makes a required image optional.
-func (l *ledger) demote(i int) {
+// release takes one hold of an image away; without any it is optional.
+func (l *ledger) release(i int) {
 	e := &l.entries[i]
-	if e.Required {
+	if e.holds--; e.holds > 0 {
 		return
 	}
 	e.required = false

@@ -64,13 +64,9 @@ func (p *past) required(i int) bool {
 		}
 		return -1
 	}
-	switch p.in.Turns[img.Turn].Kind {
-	case preflight.Human:
-		return newest(preflight.Human) == img.Turn
-	case preflight.Results:
-		return newest(preflight.Assistant) < img.Turn
-	}
-	return false
+	kind := p.in.Turns[img.Turn].Kind
+	return kind == preflight.Human && newest(preflight.Human) == img.Turn ||
+		(kind == preflight.Results || img.InResult) && newest(preflight.Assistant) < img.Turn
 }
 
 func (p *past) unusable(i int) bool {

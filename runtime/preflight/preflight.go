@@ -93,9 +93,12 @@ type Image struct {
 	Detail             string
 	// Turn is the index in Input.Turns of the turn that the image stands in.
 	Turn int
-	// Required makes the image required whatever the turns say. Those of the
-	// newest human message, and of results that answer the newest assistant
-	// message, are required without it.
+	// InResult says that the image stands within a tool's result. In a turn of
+	// Results every image does.
+	InResult bool
+	// Required makes the image required whatever the turns say, such as one in
+	// whose place no text may stand. Those of the newest human message, and those
+	// in results that answer the newest assistant message, are required without it.
 	Required bool
 	// Bad is why the image cannot be used at all (not an image, type and declared
 	// type differ, changed file); nil when it can.

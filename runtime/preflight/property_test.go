@@ -75,6 +75,7 @@ func anyImage(pick choose) preflight.Image {
 	name := pick(10)
 	img := picture(fmt.Sprintf("c%d", name), int64(3+name*4))
 	img.Width, img.Height = 200*(1+name), 100*(1+name)
+	img.InResult = pick(5) == 0
 	switch pick(16) {
 	case 0:
 		img.SHA256 = ""

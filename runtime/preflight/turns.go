@@ -34,26 +34,27 @@ type fresh struct {
 	results []int // until the next turn of the assistant
 }
 
-// begin ends what a turn of kind ends, and returns the images that become optional.
-func (f *fresh) begin(kind Kind) (optional []int) {
+// begin ends what a turn of kind ends, and returns the images that lose a hold.
+func (f *fresh) begin(kind Kind) (released []int) {
 	switch kind {
 	case Human:
-		optional, f.human = f.human, nil
+		released, f.human = f.human, nil
 	case Assistant:
-		optional, f.results = f.results, nil
+		released, f.results = f.results, nil
 	}
-	return optional
+	return released
 }
 
-// take labels an image that arrives in a turn of kind, and reports whether it is required.
-func (f *fresh) take(i int, kind Kind) bool {
-	switch kind {
-	case Human:
+// take labels an image that arrives in a turn of kind, and returns how many
+// holds keep it required: a result in a human's turn has both.
+func (f *fresh) take(i int, kind Kind, result bool) (holds int) {
+	if kind == Human {
 		f.human = append(f.human, i)
-		return true
-	case Results:
-		f.results = append(f.results, i)
-		return true
+		holds++
 	}
-	return false
+	if kind == Results || result && kind != Assistant {
+		f.results = append(f.results, i)
+		holds++
+	}
+	return holds
 }
