@@ -1,0 +1,56 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokens
+
+// Text estimates the tokens of that many bytes of text or JSON: four bytes a
+// token, rounded up. It is an estimate, never a reason to refuse.
+func Text(bytes int64) int64 {
+	if bytes <= 0 {
+		return 0
+	}
+	return bytes/4 + (bytes%4+3)/4
+}
+
+// Request is what is known of a request's input.
+type Request struct {
+	// BodyBytes is the length of its JSON body.
+	BodyBytes int64
+	// OmittedBytes is how much of the body is not input: the fields that limit the
+	// output, and thinking.
+	OmittedBytes int64
+	// ImageBytes is how much of the body is image data, in base64. It is not
+	// counted as text.
+	ImageBytes int64
+	// ImageTokens is the sum of the images' estimates.
+	ImageTokens int64
+}
+
+// InputTokens estimates the input: the text without image data, and the images
+// by their own estimate.
+func (r Request) InputTokens() int64 {
+	return Text(r.BodyBytes-max(r.OmittedBytes, 0)-max(r.ImageBytes, 0)) + max(r.ImageTokens, 0)
+}
+
+// The bounds of Headroom, in tokens.
+const (
+	minHeadroom = 4096
+	maxHeadroom = 32768
+)
+
+// Headroom is what is kept free of a context window for what estimates miss: a
+// hundredth of it, at least 4096 and at most 32768 tokens.
+func Headroom(window int64) int64 {
+	return min(max(window/100, minHeadroom), maxHeadroom)
+}
+
+// ClampOutput is how many tokens a reply may have: the configured number, but no
+// more than the window leaves after the input and its headroom, and at least 1.
+// An unknown window (0 or less) leaves the configured number as it is; so does a
+// configured number of 0, which asks for nothing.
+func ClampOutput(configured, window, input int64) int64 {
+	if window <= 0 || configured <= 0 {
+		return max(configured, 0)
+	}
+	return min(configured, max(1, window-max(input, 0)-Headroom(window)))
+}
