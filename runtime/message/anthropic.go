@@ -85,6 +85,7 @@ func (s *scan) block() bool {
 	start, first := s.i, len(s.r.Images)
 	var p picture
 	var image Image
+	var mark Span
 	var kind, call string
 	text, rest, sourced, isError := 0, 0, false, false
 	for name := range s.members() {
@@ -105,8 +106,10 @@ func (s *scan) block() bool {
 			call = s.word()
 		case "is_error":
 			isError = s.yes()
-		case "id", "signature", "data", "encrypted_content", "cache_control":
+		case "id", "signature", "data", "encrypted_content":
 			s.skip()
+		case "cache_control":
+			mark = s.skip()
 		default:
 			rest += s.counted()
 		}
@@ -116,6 +119,7 @@ func (s *scan) block() bool {
 		if !sourced {
 			image.unknown("it has no source")
 		}
+		image.kept = mark
 		s.image(image, start)
 	case kind == "tool_result":
 		s.answer(first, call, isError, false)

@@ -111,6 +111,8 @@ func (s *scan) openAIPart() {
 			_, file = s.optional()
 		case "file", "file_data", "file_url", "input_audio", "audio_url", "video_url":
 			media = s.there() || media
+		case "cache_control": // of gateways that pass it on to Anthropic
+			image.kept = s.skip()
 		default:
 			rest += s.counted()
 		}

@@ -181,7 +181,7 @@ func (s *scan) geminiPart() bool {
 func (s *scan) geminiData(image *Image, file bool) bool {
 	var p picture
 	s.object(&p)
-	image.name = p.name
+	image.kept = p.name
 	switch {
 	case s.err != nil:
 	case !file && p.hasSHA256:
@@ -224,4 +224,7 @@ func (s *scan) geminiResponse() {
 		}
 	}
 	s.answer(first, call, false, false)
+	for i := first; i < len(s.r.Images); i++ {
+		s.r.Images[i].boxed = true
+	}
 }

@@ -133,8 +133,9 @@ type Image struct {
 	// Facts are set when the sender replaced the data by facts about it.
 	Facts *Facts
 
-	way  Span // in Request.steps
-	name Span // Gemini's displayName, the JSON value; empty when there is none
+	way   Span // in Request.steps
+	kept  Span // a member's JSON value that TextPart keeps; empty when there is none
+	boxed bool // in the parts of a Gemini function's response
 }
 
 // Source is where an image's bytes are.

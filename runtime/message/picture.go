@@ -12,10 +12,11 @@ type picture struct {
 	data, url           text
 	hasData, hasURL     bool
 	file                bool // at the vendor
-	name                Span
+	name                Span // displayName's JSON value
 	sha256, head        text
 	hasSHA256, hasHead  bool
 	bytes               int64
+	within              *picture // of an object in the place of a URL
 }
 
 // object reads members into a picture.
@@ -37,18 +38,16 @@ func (s *scan) describe(p *picture, name string) {
 	case "data":
 		p.data, p.hasData = s.optional()
 	case "url", "fileUri", "file_uri":
-		if s.peek() == '{' && name == "url" {
-			s.object(p)
+		if s.peek() == '{' && name == "url" { // facts
+			p.within = new(picture)
+			s.object(p.within)
 			return
 		}
 		p.url, p.hasURL = s.optional()
 	case "file_id":
 		_, p.file = s.optional()
 	case "displayName", "display_name":
-		s.peek()
-		p.name.Start = s.i
-		s.skip()
-		p.name.End = s.i
+		p.name = s.skip()
 	case "sha256":
 		p.sha256, p.hasSHA256 = s.optional()
 	case "head":
@@ -106,6 +105,8 @@ func (s *scan) imageURL(i *Image) bool {
 		i.Detail = p.detail
 		switch {
 		case s.err != nil:
+		case p.within != nil && p.within.hasSHA256:
+			i.facts(&s.scanner, p.within)
 		case p.hasSHA256:
 			i.facts(&s.scanner, &p)
 		case p.hasURL:
