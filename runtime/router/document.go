@@ -86,7 +86,8 @@ type AllowList struct {
 	Canonical bool `json:"canonical,omitempty"`
 }
 
-// Limits are what a request may hold. Zero is not "unlimited": every number is set.
+// Limits are what a request may hold. Zero is not "unlimited": every number is
+// set, but for MaxImageTokens.
 type Limits struct {
 	Image   ImageLimits   `json:"image"`
 	Request RequestLimits `json:"request"`
@@ -112,6 +113,9 @@ type RequestLimits struct {
 	MaxTotalImageBytes int64 `json:"maxTotalImageBytes"`
 	MaxProbedPaths     int64 `json:"maxProbedPaths"`
 	MaxBodyBytes       int64 `json:"maxBodyBytes"`
+	// MaxImageTokens bounds what the images of a request cost together, as
+	// estimated; 0 is no limit.
+	MaxImageTokens int64 `json:"maxImageTokens,omitempty"`
 }
 
 // Cache bounds the cache of observations.
@@ -211,6 +215,8 @@ type Credential struct {
 type Model struct {
 	Name       string `json:"name"`
 	ImageInput bool   `json:"imageInput"`
+	// Family is the token family, or empty to let the name tell it.
+	Family string `json:"family,omitempty"`
 	// ContextWindowTokens and MaxOutputTokens are 0 when not declared.
 	ContextWindowTokens int64 `json:"contextWindowTokens,omitempty"`
 	MaxOutputTokens     int64 `json:"maxOutputTokens,omitempty"`

@@ -125,6 +125,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"an unknown per-call word", "profiles[0].perCallModel", func(d *router.Document) { d.Profiles[0].PerCallModel = "Maybe" }},
 		{"no byte limit for an image", "profiles[0].limits.image.maxBytes", func(d *router.Document) { d.Profiles[0].Limits.Image.MaxBytes = 0 }},
 		{"a negative pixel limit", "profiles[0].limits.image.maxPixels", func(d *router.Document) { d.Profiles[0].Limits.Image.MaxPixels = -1 }},
+		{"a negative limit of tokens", "profiles[0].limits.request.maxImageTokens", func(d *router.Document) { d.Profiles[0].Limits.Request.MaxImageTokens = -1 }},
 		{"no body limit", "profiles[0].limits.request.maxBodyBytes", func(d *router.Document) { d.Profiles[0].Limits.Request.MaxBodyBytes = 0 }},
 		{"a cache without a lifetime", "profiles[0].cache.ttl", func(d *router.Document) { d.Profiles[0].Cache.TTL = "0s" }},
 		{"a provider without a transport", "providers[0].transport", func(d *router.Document) { d.Providers[0].Transport = "" }},

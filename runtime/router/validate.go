@@ -146,6 +146,7 @@ func (v *validator) limits(at string, l *Limits) {
 	v.positive(at+".request.maxTotalImageBytes", l.Request.MaxTotalImageBytes)
 	v.positive(at+".request.maxProbedPaths", l.Request.MaxProbedPaths)
 	v.positive(at+".request.maxBodyBytes", l.Request.MaxBodyBytes)
+	v.check(l.Request.MaxImageTokens >= 0, at+".request.maxImageTokens", "is %d; want 0 or more", l.Request.MaxImageTokens)
 }
 
 func (v *validator) route(field, route string) {
