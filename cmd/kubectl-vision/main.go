@@ -3,7 +3,8 @@
 
 // Command kubectl-vision is a kubectl plugin, which also works without kubectl
 // and without a cluster: `kubectl vision render` compiles files into the router
-// document that the operator would publish.
+// document that the operator would publish, and `kubectl vision probe` says what
+// the bytes of images tell.
 package main
 
 import (
@@ -16,14 +17,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders and VisionPolicies.
+const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders, VisionPolicies and images.
 
 Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]   compile files into a router document, without a cluster
+  kubectl vision probe FILE... [flags]                    say what the bytes of image files tell
   kubectl vision version                                  print the version, as --version does
 
 Run "kubectl vision COMMAND --help" for the flags of a command.
 `
+
+// commands are the names of the commands, for a message.
+const commands = "render, probe and version"
 
 // Exit codes.
 const (
@@ -59,7 +64,7 @@ func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Wr
 		if _, err := io.WriteString(stderr, usage); err != nil {
 			return fmt.Errorf("printing: %w", err)
 		}
-		return &usageError{problem: "no command was given; the commands are render and version"}
+		return &usageError{problem: "no command was given; the commands are " + commands}
 	}
 	name, rest := args[0], args[1:]
 	switch name {
@@ -72,6 +77,8 @@ func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Wr
 			return err
 		}
 		return render(options, stdin, stdout, stderr)
+	case "probe":
+		return runProbe(rest, stdout)
 	case "version", "--version":
 		if len(rest) > 0 {
 			return &usageError{problem: fmt.Sprintf("%s takes no argument; got %q", name, rest[0])}
@@ -82,5 +89,5 @@ func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Wr
 		_, err := io.WriteString(stdout, usage)
 		return err
 	}
-	return &usageError{problem: fmt.Sprintf("there is no command %q; the commands are render and version", name)}
+	return &usageError{problem: fmt.Sprintf("there is no command %q; the commands are %s", name, commands)}
 }

@@ -85,8 +85,11 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no command":              {nil, "render and version"},
+		"no command":              {nil, "render, probe and version"},
 		"an unknown command":      {[]string{"draw"}, `"draw"`},
+		"probe without a file":    {[]string{"probe", "-o", "json"}, "FILE is missing"},
+		"probe in a wild format":  {[]string{"probe", "-o", "yaml", "x"}, `"yaml"`},
+		"probe with a wild flag":  {[]string{"probe", "--nope", "x"}, "--nope"},
 		"version with a word":     {[]string{"version", "x"}, `"x"`},
 		"a version flag and more": {[]string{"--version", "x"}, `--version takes no argument; got "x"`},
 		"render without a file":   {[]string{"render", "-n", "team"}, "--filename"},
@@ -105,7 +108,7 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 }
 
 func TestHelpAndVersionGoToStdout(t *testing.T) {
-	for args, want := range map[string]string{"help": "kubectl vision render", "render --help": "--operator-namespace", "version": "kubectl-vision ", "--version": "kubectl-vision "} {
+	for args, want := range map[string]string{"help": "kubectl vision render", "render --help": "--operator-namespace", "probe --help": "--output", "version": "kubectl-vision ", "--version": "kubectl-vision "} {
 		var out bytes.Buffer
 		if err := run(t.Context(), strings.Fields(args), nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: got %q (%v), want %q in it", args, out.String(), err, want)
