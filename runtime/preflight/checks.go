@@ -6,6 +6,7 @@ package preflight
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -66,7 +67,8 @@ func tooManyBytes(e *entry, subject string, n int64, b *bound) *fault.Fault {
 
 // checkPixels multiplies in 64 bits; the sides of a header have at most 32.
 func checkPixels(t *terms, e *entry) *fault.Fault {
-	n := uint64(max(e.Width, 0)) * uint64(max(e.Height, 0))
+	side := func(n int) uint64 { return min(uint64(max(n, 0)), math.MaxUint32) }
+	n := side(e.Width) * side(e.Height)
 	for i := range t.pixels {
 		if b := &t.pixels[i]; n > uint64(b.max) {
 			return fault.New(fault.BudgetExceeded, ReasonPixels, "%s has %d x %d = %d pixels; %s %d%s", e.subject(), e.Width, e.Height, n, b.named(), b.max, b.published()).

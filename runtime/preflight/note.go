@@ -28,6 +28,8 @@ const (
 	ReasonTotalBytes = "TooManyImageBytes"
 	// ReasonBody: a longer request than a limit allows.
 	ReasonBody = "RequestTooLarge"
+	// ReasonImageTokens: more tokens in the images of a request than a limit allows.
+	ReasonImageTokens = "TooManyImageTokens"
 	// ReasonWindow: more tokens than the model's context window has.
 	ReasonWindow = "ContextWindowExceeded"
 	// ReasonPaths: more different paths than are opened for one request; see ProbePaths.
@@ -48,6 +50,7 @@ var notes = map[string]string{
 	ReasonImages:        "the request may hold no more images; newer ones are kept",
 	ReasonTotalBytes:    "the request may hold no more bytes of images; newer ones are kept",
 	ReasonBody:          "the request would be too long; newer images are kept",
+	ReasonImageTokens:   "the request's images would cost too many tokens; newer ones are kept",
 	ReasonWindow:        "the model's context window is too small for it; newer images are kept",
 	ReasonPaths:         "too many image files are named; newer ones are looked at",
 }

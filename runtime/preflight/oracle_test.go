@@ -127,6 +127,9 @@ func (p *past) over(list []int, alone bool) string {
 	if limits.MaxImages > 0 && int64(len(list)) > limits.MaxImages || limits.MaxRequestBytes > 0 && body+base64 > limits.MaxRequestBytes {
 		return "occurrences"
 	}
+	if most := in.Limits.Request.MaxImageTokens; most > 0 && cost > most {
+		return "occurrences"
+	}
 	window := in.Candidate.Declared.ContextWindowTokens
 	if window == 0 {
 		return ""

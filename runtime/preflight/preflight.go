@@ -57,9 +57,6 @@ type Candidate struct {
 	Route, Model string
 	// Transport and Host tell the vendor's own limits.
 	Transport, Host string
-	// Family is the token family that the provider declares; "" lets the model's
-	// name tell it.
-	Family string
 	// Declared is what the provider declares of the model; nil for one it does
 	// not, which is then taken to see.
 	Declared *router.Model

@@ -25,6 +25,9 @@ func conversation(pick choose) preflight.Input {
 	in.Limits.Image.MaxBytes = int64(20 + pick(20))
 	in.Limits.Request.MaxDistinctImages = int64(1 + pick(5))
 	in.Limits.Request.MaxTotalImageBytes = int64(40 + pick(80))
+	if pick(4) == 0 {
+		in.Limits.Request.MaxImageTokens = int64(1000 + pick(20_000))
+	}
 	in.MaxOutputTokens = int64(pick(3) * 500)
 	in.TextBytes = int64(pick(200))
 	body := pick(3) > 0

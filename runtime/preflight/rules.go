@@ -131,20 +131,21 @@ func bodyTooLarge(r *rule, n int64, alone bool) *fault.Fault {
 }
 
 func tooManyImageTokens(r *rule, n int64, alone bool) *fault.Fault {
-	return tokenFault(r, n, "the request's "+required(alone)+"images cost about %d tokens; %s %d%s")
+	return tokenFault(r, n, ReasonImageTokens, "the request's "+required(alone)+"images cost about %d tokens; %s %d%s").
+		Hint("Show fewer or smaller images at once.")
 }
 
 func windowExceeded(r *rule, n int64, alone bool) *fault.Fault {
+	format := "the request needs about %d tokens, its answer and headroom included; %s %d%s"
 	if alone {
-		return tokenFault(r, n, "the request's required images alone cost about %d tokens; %s %d%s")
+		format = "the request's required images alone cost about %d tokens; %s %d%s"
 	}
-	return tokenFault(r, n, "the request needs about %d tokens, its answer and headroom included; %s %d%s")
+	return tokenFault(r, n, ReasonWindow, format).Hint("Show fewer or smaller images at once, or choose a model with a larger context window.")
 }
 
-func tokenFault(r *rule, n int64, format string) *fault.Fault {
-	return fault.New(fault.BudgetExceeded, ReasonWindow, format, n, r.named(), r.max, r.published()).
-		With("token_count", n).With("max_token_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
-		Hint("Show fewer or smaller images at once, or choose a model with a larger context window.")
+func tokenFault(r *rule, n int64, reason, format string) *fault.Fault {
+	return fault.New(fault.BudgetExceeded, reason, format, n, r.named(), r.max, r.published()).
+		With("token_count", n).With("max_token_count", r.max).With("limit", r.limit).With("limit_of", r.owner)
 }
 
 func required(alone bool) string {

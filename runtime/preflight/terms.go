@@ -55,8 +55,8 @@ func termsOf(in *Input) *terms {
 	t.ofModel(declared)
 	t.ofWindow(in, declared)
 	if t.sees {
-		t.family = tokens.Find(c.Model, c.Family)
-		t.warn(in)
+		t.family = tokens.Find(c.Model, declared.Family)
+		t.warn(in, declared)
 	}
 	t.rules = requestRules(&t.bounds)
 	return t
@@ -73,6 +73,9 @@ func (t *terms) ofPolicy(limits *router.Limits) {
 	t.pixels = policy(limits.Image.MaxPixels, "limits.image.maxPixels")
 	t.contents = policy(limits.Request.MaxDistinctImages, "limits.request.maxDistinctImages")
 	t.contentBytes = policy(limits.Request.MaxTotalImageBytes, "limits.request.maxTotalImageBytes")
+	if most := limits.Request.MaxImageTokens; most > 0 {
+		t.imageTokens = policy(most, "limits.request.maxImageTokens")
+	}
 }
 
 // ofModel are the bounds that the provider declares of the model, as they count
@@ -122,7 +125,7 @@ func (t *terms) ofWindow(in *Input, model *router.Model) {
 }
 
 // warn tells what is not known of the candidate.
-func (t *terms) warn(in *Input) {
+func (t *terms) warn(in *Input, declared *router.Model) {
 	if len(in.Images) == 0 {
 		return
 	}
@@ -134,7 +137,7 @@ func (t *terms) warn(in *Input) {
 	}
 	switch match := t.family.Match(); {
 	case match.UnknownDeclared:
-		t.warnings = append(t.warnings, fmt.Sprintf("no token family is called %q; that of %s is %s", in.Candidate.Family, t.name, t.family.Name()))
+		t.warnings = append(t.warnings, fmt.Sprintf("no token family is called %q; that of %s is %s", declared.Family, t.name, t.family.Name()))
 	case match.How == tokens.ByDefault:
 		t.warnings = append(t.warnings, "the token rule of "+t.name+" is not known; its images are charged with care")
 	}
