@@ -22,7 +22,13 @@ func ceilRat(x *big.Rat) int64 {
 func nearest(x *big.Rat) int64 { return floorRat(new(big.Rat).Add(x, big.NewRat(1, 2))) }
 
 // cover is how many cells of that side cover a length.
-func cover(length, cell int64) int64 { return ceilRat(big.NewRat(length, cell)) }
+func cover(length, cell int64) int64 {
+	n := length / cell
+	if n*cell < length {
+		n++
+	}
+	return n
+}
 
 // table is a price by detail.
 func table(prices map[string]int64) oracle {
@@ -173,33 +179,27 @@ func plainCells(w, h int64, _ string) (int64, bool) {
 	return min(16384, max(1120, cover(w, 28)*cover(h, 28))), false
 }
 
-// llamaCanvas sorts all canvases by how well they take the image.
+// llamaCanvas sorts all canvases by how well they take the image. Factors are
+// numerators over the common denominator w*h.
 func llamaCanvas(w, h int64, _ string) (int64, bool) {
-	type canvas struct {
-		tiles  int64
-		factor *big.Rat
-	}
+	type canvas struct{ tiles, factor int64 }
 	var all []canvas
 	for tiles := int64(1); tiles <= 16; tiles++ {
 		for c := int64(1); c <= tiles; c++ {
 			if tiles%c == 0 {
-				f, g := big.NewRat(336*c, w), big.NewRat(336*(tiles/c), h)
-				if g.Cmp(f) < 0 {
-					f = g
-				}
-				all = append(all, canvas{tiles, f})
+				all = append(all, canvas{tiles, min(336*c*h, 336*(tiles/c)*w)})
 			}
 		}
 	}
-	one := big.NewRat(1, 1)
 	sort.SliceStable(all, func(i, j int) bool {
-		a, b := all[i].factor, all[j].factor
-		if up := a.Cmp(one) >= 0; up != (b.Cmp(one) >= 0) {
+		a, b := all[i], all[j]
+		switch up := a.factor >= w*h; {
+		case up != (b.factor >= w*h):
 			return up
-		} else if cmp := a.Cmp(b); cmp != 0 {
-			return up == (cmp < 0)
+		case a.factor != b.factor:
+			return up == (a.factor < b.factor)
 		}
-		return all[i].tiles < all[j].tiles
+		return a.tiles < b.tiles
 	})
 	const whole = 1 + 1 + 144 + 1
 	if n := all[0].tiles; n > 1 {
@@ -213,11 +213,8 @@ func deepseekViews(w, h int64, _ string) (int64, bool) {
 	bestKept, bestWaste, tokens := int64(-1), int64(0), int64(0)
 	for cols := int64(1); cols <= 9; cols++ {
 		for rows := int64(1); rows <= 9/cols; rows++ {
-			f := big.NewRat(384*cols, w)
-			if g := big.NewRat(384*rows, h); g.Cmp(f) < 0 {
-				f = g
-			}
-			inside := func(side int64) int64 { return floorRat(new(big.Rat).Mul(f, big.NewRat(side, 1))) }
+			f := min(384*cols*h, 384*rows*w) // over w*h
+			inside := func(side int64) int64 { return side * f / (w * h) }
 			kept := min(inside(w)*inside(h), w*h)
 			waste := 384*384*cols*rows - kept
 			if kept > bestKept || kept == bestKept && waste < bestWaste {

@@ -58,7 +58,7 @@ var byNote = map[string]struct {
 	tokens int64
 	why    string
 }{
-	"gpt-4.1-mini 4000x1474 auto": {2489, "the formula's ceil; documents allow 1 more or less"},
+	"gpt-4.1-mini 4000x1474 auto":          {2489, "the formula's ceil; documents allow 1 more or less"},
 	"pixtral-12b / pixtral-large 720x512 ": {1472, "45 columns x 32 rows with their row ends; documents leave those out"},
 	"pixtral max 1024x1024 ":               {4160, "64 row ends besides"},
 	"grok-4.x 0x0 ":                        {1792, "256 is the published minimum; of an unknown size the maximum is charged"},
