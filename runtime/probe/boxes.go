@@ -14,10 +14,10 @@ type boxes struct {
 // next reads the first box: 32 bits of length, header included, and four
 // letters. A length of 1 stands for 64 bits behind them, 0 for all that is
 // left. A box that goes on past the data is open.
-func (v boxes) next() (name string, content, rest boxes, ok bool) {
+func (v boxes) next() (name []byte, content, rest boxes, ok bool) {
 	b := v.data
 	if len(b) < 8 {
-		return "", boxes{}, boxes{}, false
+		return nil, boxes{}, boxes{}, false
 	}
 	size, head := uint64(binary.BigEndian.Uint32(b)), uint64(8)
 	open := false
@@ -28,11 +28,11 @@ func (v boxes) next() (name string, content, rest boxes, ok bool) {
 		size, open = uint64(len(b)), v.open
 	}
 	if size < head {
-		return "", boxes{}, boxes{}, false
+		return nil, boxes{}, boxes{}, false
 	}
 	end := min(size, uint64(len(b)))
 	open = open || end < size
-	return string(b[4:8]), boxes{b[head:end], open}, boxes{b[end:], v.open || open}, true
+	return b[4:8], boxes{b[head:end], open}, boxes{b[end:], v.open || open}, true
 }
 
 // find is the content of the first box of that name. When there is none,
@@ -44,7 +44,7 @@ func (v boxes) find(want string) (content boxes, cutOff bool) {
 		switch {
 		case !ok:
 			return boxes{}, rest.open || len(rest.data) > 0 && len(rest.data) < 8
-		case name == want:
+		case string(name) == want:
 			return content, false
 		}
 		rest = after
@@ -52,11 +52,11 @@ func (v boxes) find(want string) (content boxes, cutOff bool) {
 }
 
 // nth is the n-th box, from 1 on; no name when there is none.
-func (v boxes) nth(n int) (name string, content boxes) {
+func (v boxes) nth(n int) (name []byte, content boxes) {
 	for ; n > 0; n-- {
 		var ok bool
 		if name, content, v, ok = v.next(); !ok {
-			return "", boxes{}
+			return nil, boxes{}
 		}
 	}
 	return name, content

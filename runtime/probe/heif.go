@@ -125,7 +125,7 @@ func believed(facts Facts, width, height uint32) (Facts, error) {
 // largest is the largest size in a list of properties; 0, 0 without any.
 func largest(list boxes) (width, height uint32) {
 	for name, box, rest, ok := list.next(); ok; name, box, rest, ok = rest.next() {
-		if w, h, ok := box.extents(); ok && name == "ispe" && w < maxSide && h < maxSide &&
+		if w, h, ok := box.extents(); ok && string(name) == "ispe" && w < maxSide && h < maxSide &&
 			uint64(w)*uint64(h) > uint64(width)*uint64(height) {
 			width, height = w, h
 		}

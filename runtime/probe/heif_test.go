@@ -5,7 +5,6 @@ package probe
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 )
 
@@ -131,7 +130,7 @@ func TestRotationAndMirrorAreAnOrientation(t *testing.T) {
 					mirror()
 				}
 				got, err := Header(heifForm{brand: "heic", primary: 49, turns: turns}.tiles())
-				text := fmt.Sprintf("%s", bytes.Join(want, []byte(" ")))
+				text := string(bytes.Join(want, []byte(" ")))
 				if err != nil || shown[got.Orientation] != text {
 					t.Errorf("%d quarters, axis %d, mirror first %t: orientation %d shows %q, want %q (%v)",
 						quarters, axis, mirrorFirst, got.Orientation, shown[got.Orientation], text, err)

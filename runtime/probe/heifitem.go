@@ -52,7 +52,7 @@ func (p properties) len() int {
 // boxes (23008-12, 9.3.1), of which there may be several.
 func associations(in boxes, item uint32) properties {
 	for name, box, rest, ok := in.next(); ok; name, box, rest, ok = rest.next() {
-		if b := box.data; name == "ipma" && len(b) >= 8 {
+		if b := box.data; string(name) == "ipma" && len(b) >= 8 {
 			if found, ok := associationsIn(b[8:], b[0] > 0, b[3]&1 != 0, item); ok {
 				return found
 			}
@@ -108,7 +108,7 @@ func readItem(list boxes, of properties) (item heifItem, ok bool) {
 	item.orientation = 1
 	for i := range of.len() {
 		name, box := list.nth(of.number(i))
-		switch name {
+		switch string(name) {
 		case "ispe":
 			if !ok {
 				item.width, item.height, ok = box.extents()

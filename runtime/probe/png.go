@@ -56,7 +56,7 @@ func (f *Facts) readChunks(b []byte) {
 		name := string(b[at+4 : at+8])
 		data := b[at+8 : min(int64(len(b)), int64(at)+8+length)]
 		switch {
-		case length > math.MaxInt32 || name == "IEND":
+		case length > math.MaxInt32 || name == "IEND" || name[0] < 'A' || name[0] > 'z': // or no chunk at all
 			return
 		case name == "acTL" && f.Animated == Unknown && len(data) >= 4:
 			f.Animated = No

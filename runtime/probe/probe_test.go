@@ -185,6 +185,9 @@ func TestHeaderDoesNotAllocate(t *testing.T) {
 	for name, in := range map[string][]byte{
 		"PNG": pngOf(1, 2), "GIF": gifOf("89a", 1, 2), "VP8": vp8Of(1, 2), "VP8L": vp8lOf(1, 2),
 		"VP8X": vp8xOf(0, 1, 2), "JPEG": jpegOf(exif(10<<10), sof(0xc0, 3, 4)),
+		"APNG": named()["apng"], "animated GIF": named()["gif of two"], "animated WebP": named()["moving webp"],
+		"EXIF": named()["exif II 6"], "BMP": bmpOf(40, 7, 9), "TIFF": named()["bigtiff"], "HEIC": named()["tiles"],
+		"ICO": named()["ico"], "JXL": named()["jxl"],
 	} {
 		if n := testing.AllocsPerRun(100, func() { _, _ = Header(in) }); n != 0 {
 			t.Errorf("%s: %v allocations, want none", name, n)
