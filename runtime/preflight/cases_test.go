@@ -5,6 +5,7 @@ package preflight_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -40,6 +41,9 @@ func TestBudgets(t *testing.T) {
 		"a content that is required anywhere counts as required, and its duplicate stays where it stands": {
 			request(human(picture("x", kib), picture("y", kib)), assistant(), human(append(pictures("p", 7), picture("x", kib))...)), "0.1",
 		},
+		"a size that only a later occurrence tells counts from then on": {
+			request(human(picture("x", 0)), assistant(), results(picture("x", 12*mib)), assistant(), human(picture("y", 12*mib))), "0.0 2.0",
+		},
 		"one image that is larger than the whole budget takes no other with it": {
 			history(picture("a", 1), picture("huge", 20*mib+1), picture("b", 1)), "0.1",
 		},
@@ -71,6 +75,9 @@ func TestRequiredImagesOverABudgetRefuseTheRequestWithNumbers(t *testing.T) {
 		"20 MiB and one byte together": {
 			request(human(picture("a", 10*mib), picture("b", 10*mib+1))), preflight.ReasonTotalBytes,
 			[]string{"20.0 MiB (20971521 bytes)", "limits.request.maxTotalImageBytes 20 MiB (20971520 bytes)", "required ones alone"},
+		},
+		"20 MiB and one byte, of which one size is told by a later occurrence": {
+			request(human(picture("a", 0), picture("b", 10*mib+1), picture("a", 10*mib))), preflight.ReasonTotalBytes, []string{"20971521 bytes"},
 		},
 		"one image of 20 971 521 bytes": {
 			request(human(picture("a", 20_971_521))), preflight.ReasonBytes,
@@ -232,7 +239,7 @@ func TestOutputClampIsAWarning(t *testing.T) {
 			if !v.Allowed {
 				t.Fatalf("refused: %v", v.Refusal)
 			}
-			if tc.says == "" && len(said) > 0 && tc.window > 0 {
+			if tc.says == "" && strings.Contains(said, "leaves about") {
 				t.Errorf("warned without need: %s", said)
 			}
 			contains(t, said, tc.says)

@@ -50,7 +50,10 @@ func TestLimitsOfTheModelChargeEveryOccurrence(t *testing.T) {
 		in   preflight.Input
 		left string
 	}{
-		"as many as declared pass":                             {with(history(a, b, a), maxImages(3)), ""},
+		"as many as declared pass": {with(history(a, b, a), maxImages(3)), ""},
+		"exactly as many bytes as declared, and exactly as long a side, pass": {with(request(human(a)), func(_ *preflight.Input, m *router.Model) {
+			m.Limits.MaxImageBytes, m.Limits.MaxImageSide = each, 100
+		}), ""},
 		"one more sheds the duplicate in history first":        {with(history(a, b, a, c), maxImages(3)), "0.0"},
 		"duplicates go oldest first":                           {with(history(b, a, a, a, c), maxImages(3)), "0.1 0.2"},
 		"then what is oldest":                                  {with(history(a, b, a, c), maxImages(2)), "0.0 0.1"},
@@ -162,6 +165,9 @@ func TestTokens(t *testing.T) {
 		},
 		"an output limit that fills the window reserves nothing": {
 			with(two, func(in *preflight.Input, m *router.Model) { in.MaxOutputTokens, m.ContextWindowTokens = 200_000, roomy }), "", "nothing is reserved for it",
+		},
+		"one that leaves exactly nothing reserves nothing either": {
+			with(two, func(in *preflight.Input, m *router.Model) { in.MaxOutputTokens, m.ContextWindowTokens = full, roomy }), "", "nothing is reserved for it",
 		},
 		"of a small window a quarter at most is headroom": {with(two, window(2*each*4)), "", ""},
 		"a limit of image tokens sheds the oldest": {
