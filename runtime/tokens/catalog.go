@@ -243,6 +243,9 @@ func newRule(name string, parameters []byte) (rule, error) {
 	if wrong := r.check(); wrong != "" {
 		return nil, fmt.Errorf("checking the parameters: %s", wrong)
 	}
+	if p, ok := r.(preparer); ok {
+		r = p.prepared()
+	}
 	return r, nil
 }
 
@@ -263,7 +266,7 @@ var rules = map[string]func([]byte) (rule, error){
 	"ratio":    read[ratioRule],
 	"rows":     read[rowRule],
 	"smart":    read[smartRule],
-	"soft":     readSoft,
+	"soft":     read[softRule],
 	"steps":    read[stepRule],
 	"tiles":    read[tileRule],
 	"units":    read[unitRule],
@@ -277,20 +280,6 @@ func read[R rule](parameters []byte) (rule, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// readSoft also prepares the details, which are the budgets in digits.
-func readSoft(parameters []byte) (rule, error) {
-	r, err := read[softRule](parameters)
-	if err != nil {
-		return nil, err
-	}
-	soft := r.(softRule)
-	soft.byDetail = make(map[string]int64, len(soft.Budgets))
-	for _, n := range soft.Budgets {
-		soft.byDetail[fmt.Sprint(n)] = n
-	}
-	return soft, nil
 }
 
 // decodeStrictly refuses unknown fields and anything after the value.

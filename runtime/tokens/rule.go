@@ -26,6 +26,10 @@ type rule interface {
 	basis(e Estimate) string
 }
 
+// preparer is a rule that computes what does not depend on the image once, after
+// its numbers are checked.
+type preparer interface{ prepared() rule }
+
 // count is the outcome of a rule.
 type count struct {
 	tokens  int64

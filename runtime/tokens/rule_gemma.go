@@ -6,6 +6,7 @@ package tokens
 import (
 	"fmt"
 	"math"
+	"strconv"
 )
 
 // panRule is Gemma 3's rule: a fixed number of tokens, and as many for each crop
@@ -99,6 +100,14 @@ func (r softRule) check() string {
 		return "numbers out of range"
 	}
 	return ""
+}
+
+func (r softRule) prepared() rule {
+	r.byDetail = make(map[string]int64, len(r.Budgets))
+	for _, n := range r.Budgets {
+		r.byDetail[strconv.FormatInt(n, 10)] = n
+	}
+	return r
 }
 
 func (r softRule) sized(string) bool { return true }

@@ -3,7 +3,10 @@
 
 package tokens
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // boxRule is Cohere's rule: at high detail, fit the image into a box, count tiles
 // of 512 px and a preview; at low, one tile. Auto is high for an image with a side
@@ -76,6 +79,26 @@ type ratioRule struct {
 	Tile     int64 `json:"tile"`
 	Tokens   int64 `json:"tokens"`
 	MaxTiles int64 `json:"maxTiles"`
+
+	// grids are the grids of at most MaxTiles, by their number of tiles.
+	grids []ratioGrid
+}
+
+// ratioGrid is a grid and its aspect.
+type ratioGrid struct {
+	cols, rows, tiles int64
+	aspect            float64
+}
+
+func (r ratioRule) prepared() rule {
+	for tiles := int64(1); tiles <= r.MaxTiles; tiles++ {
+		for c := int64(1); c <= tiles; c++ {
+			if tiles%c == 0 {
+				r.grids = append(r.grids, ratioGrid{cols: c, rows: tiles / c, tiles: tiles, aspect: float64(c) / float64(tiles/c)})
+			}
+		}
+	}
+	return r
 }
 
 func (r ratioRule) check() string {
@@ -90,31 +113,18 @@ func (r ratioRule) sized(string) bool { return true }
 func (r ratioRule) measure(s Size, _ string) (count, refusal) {
 	aspect := float64(s.Width) / float64(s.Height)
 	area := 2 * s.Width * s.Height
-	cols, rows, best := int64(1), int64(1), -1.0
-	for tiles := int64(1); tiles <= r.MaxTiles; tiles++ {
-		for c := int64(1); c <= tiles; c++ {
-			if tiles%c != 0 {
-				continue
-			}
-			n := tiles / c
-			off := abs(aspect - float64(c)/float64(n))
-			if best < 0 || off < best || off == best && area > r.Tile*r.Tile*tiles {
-				cols, rows, best = c, n, off
-			}
+	best, off := r.grids[0], math.Inf(1)
+	for _, g := range r.grids {
+		switch o := math.Abs(aspect - g.aspect); {
+		case o < off, o == off && area > r.Tile*r.Tile*g.tiles:
+			best, off = g, o
 		}
 	}
-	out := grid(Size{Width: cols * r.Tile, Height: rows * r.Tile}, cols, rows, r.Tokens)
+	out := grid(Size{Width: best.cols * r.Tile, Height: best.rows * r.Tile}, best.cols, best.rows, r.Tokens)
 	if out.parts > 1 {
 		out.tokens += r.Tokens
 	}
 	return out, accepted
-}
-
-func abs(f float64) float64 {
-	if f < 0 {
-		return -f
-	}
-	return f
 }
 
 func (r ratioRule) most(string) int64 {
@@ -138,7 +148,7 @@ func (r ratioRule) basis(e Estimate) string {
 // the image least, or else shrinks it least (of equals, the smallest), each tile
 // with its separator, then the whole image and its frame.
 //
-// Known from the released image processor; the scales are compared as exact
+// Known from the released image processor; the factors are compared as exact
 // fractions.
 type canvasRule struct {
 	// Tile is the side of a tile in pixels, Tokens what it costs without separator.
@@ -158,23 +168,20 @@ func (r canvasRule) check() string {
 
 func (r canvasRule) sized(string) bool { return true }
 
-// scale is the factor num/den by which an image grows to touch its canvas.
-type scale struct{ num, den int64 }
-
-func (a scale) less(b scale) bool { return a.num*b.den < b.num*a.den }
-func (a scale) enlarges() bool    { return a.num >= a.den }
-
+// measure compares the factors by which an image grows to touch its canvas as
+// numerators over the common denominator w*h, which is a factor of 1.
 func (r canvasRule) measure(s Size, _ string) (count, refusal) {
-	cols, rows := int64(0), int64(0)
-	var best scale
+	one := s.Width * s.Height
+	cols, rows, best := int64(0), int64(0), int64(0)
 	for c := int64(1); c <= r.MaxTiles; c++ {
 		for n := int64(1); c*n <= r.MaxTiles; n++ {
-			f := scale{num: c * r.Tile, den: s.Width}
-			if g := (scale{num: n * r.Tile, den: s.Height}); g.less(f) {
-				f = g
-			}
-			if cols == 0 || better(f, best) || !better(best, f) && c*n < cols*rows {
+			wide, high := c*r.Tile*s.Height, n*r.Tile*s.Width
+			f := min(wide, high)
+			if cols == 0 || better(f, best, one) || f == best && c*n < cols*rows {
 				cols, rows, best = c, n, f
+			}
+			if high >= wide {
+				break // More rows would add nothing but area.
 			}
 		}
 	}
@@ -186,16 +193,13 @@ func (r canvasRule) measure(s Size, _ string) (count, refusal) {
 	return out, accepted
 }
 
-// better reports whether a is the better scale: of those that enlarge the
-// smallest, before those that shrink, of which the largest.
-func better(a, b scale) bool {
-	if a.enlarges() != b.enlarges() {
-		return a.enlarges()
+// better reports whether a is the better factor: of those that enlarge (one or
+// more) the smallest, before those that shrink, of which the largest.
+func better(a, b, one int64) bool {
+	if a >= one {
+		return b < one || a < b
 	}
-	if a.enlarges() {
-		return a.less(b)
-	}
-	return b.less(a)
+	return b < one && a > b
 }
 
 func (r canvasRule) most(string) int64 {
