@@ -6,6 +6,7 @@ package preflight
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -29,7 +30,15 @@ func (t *terms) judge(e *entry) *fault.Fault {
 	return nil
 }
 
-func checkUsable(_ *terms, e *entry) *fault.Fault { return e.Bad }
+// checkUsable passes on what the caller found, and says of which image.
+func checkUsable(_ *terms, e *entry) *fault.Fault {
+	if e.Bad == nil || e.ID == "" {
+		return e.Bad
+	}
+	bad := *e.Bad
+	bad.Details = maps.Clone(bad.Details)
+	return bad.With("image", e.ID)
+}
 
 // checkType holds the type against every list that there is. An unknown type passes.
 func checkType(t *terms, e *entry) *fault.Fault {

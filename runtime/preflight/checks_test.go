@@ -58,6 +58,9 @@ func TestImagesThatCannotBeUsed(t *testing.T) {
 				t.Errorf("required: %+v: %s", asked.Refusal, outcomes(asked))
 			}
 			contains(t, asked.Refusal.Message, tc.says)
+			if asked.Refusal.Details["image"] != "0.0" || tc.image.Bad != nil && tc.image.Bad.Details != nil {
+				t.Errorf("of which image: %v, %v", asked.Refusal.Details, tc.image.Bad)
+			}
 			if !past.Allowed || past.Decisions[0].Outcome != preflight.Degraded || past.Decisions[0].Reason != tc.reason {
 				t.Errorf("optional: %s", outcomes(past))
 			}
