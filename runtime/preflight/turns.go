@@ -3,6 +3,8 @@
 
 package preflight
 
+import "github.com/visionoperator/vision-operator/runtime/message"
+
 // Kind is who speaks in a turn, as far as images are concerned.
 type Kind int
 
@@ -18,6 +20,19 @@ const (
 	// the wire.
 	Results
 )
+
+// KindOf is the kind of a turn of a scanned request.
+func KindOf(t message.Turn) Kind {
+	switch {
+	case t.ToolResults || t.Role == message.Tool:
+		return Results
+	case t.Role == message.User:
+		return Human
+	case t.Role == message.Assistant:
+		return Assistant
+	}
+	return Other
+}
 
 // Turn is one message of the conversation.
 type Turn struct {
