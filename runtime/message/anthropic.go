@@ -158,8 +158,8 @@ func (s *scan) source(p *picture, image *Image) bool {
 		image.inline(p)
 	case p.kind == "url" && p.hasURL:
 		s.address(image, p.url)
-		if image.Source == Inline { // Anthropic fetches http and https alone
-			*image = Image{Source: Unknown, Why: "its url is a data URL"}
+		if image.Source != Remote { // data has its own type of source
+			*image = Image{Source: Unknown, Why: "its url is none of http and https"}
 		}
 	case p.kind == "file" && p.file:
 		image.Source = FileID

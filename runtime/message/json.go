@@ -203,31 +203,41 @@ func (s *scanner) str() text {
 }
 
 // special is the index of the first backslash or control character, which may
-// not stand in a string as it is; len(b) when there is none. It looks at eight
-// bytes at once: c-0x20 and (c^'\\')-1 borrow into the high bit of a byte just
-// when c is what is looked for, if the byte had no high bit before; a wrong hit
-// can only follow a true one.
+// not stand in a string as it is; len(b) when there is none.
 func special(b []byte) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	if n := bytes.IndexByte(b, '\\'); n >= 0 {
+		b = b[:n]
+	}
+	return control(b)
+}
+
+// control is the index of the first control character, len(b) when there is
+// none. It looks at eight bytes at once: less 0x20, a byte has its high bit when
+// it was a control character or at least 0xA0; so ASCII, as all base64 is, is
+// told from the rest. A borrow can only follow a true hit.
+func control(b []byte) int {
+	const highs, spaces = 0x8080808080808080, 0x2020202020202020
 	i := 0
-	for ; i+32 <= len(b); i += 32 {
-		v, w, x, y := binary.LittleEndian.Uint64(b[i:]), binary.LittleEndian.Uint64(b[i+8:]), binary.LittleEndian.Uint64(b[i+16:]), binary.LittleEndian.Uint64(b[i+24:])
-		hit := (v-ones*' ')&^v | (w-ones*' ')&^w | (x-ones*' ')&^x | (y-ones*' ')&^y
-		v, w, x, y = v^ones*'\\', w^ones*'\\', x^ones*'\\', y^ones*'\\'
-		hit |= (v-ones)&^v | (w-ones)&^w | (x-ones)&^x | (y-ones)&^y
-		if hit&highs != 0 {
+	for ; len(b)-i >= 64; i += 64 {
+		p := b[i : i+64 : i+64]
+		q, r := binary.LittleEndian.Uint64(p), binary.LittleEndian.Uint64(p[8:])
+		s, t := binary.LittleEndian.Uint64(p[16:]), binary.LittleEndian.Uint64(p[24:])
+		u, v := binary.LittleEndian.Uint64(p[32:]), binary.LittleEndian.Uint64(p[40:])
+		w, x := binary.LittleEndian.Uint64(p[48:]), binary.LittleEndian.Uint64(p[56:])
+		one := (q - spaces) | q | (r - spaces) | r | (s - spaces) | s | (t - spaces) | t
+		two := (u - spaces) | u | (v - spaces) | v | (w - spaces) | w | (x - spaces) | x
+		if (one|two)&highs != 0 {
 			break
 		}
 	}
-	for ; i+8 <= len(b); i += 8 {
+	for ; len(b)-i >= 8; i += 8 {
 		v := binary.LittleEndian.Uint64(b[i:])
-		x := v ^ ones*'\\'
-		if hit := ((v-ones*' ')&^v | (x-ones)&^x) & highs; hit != 0 {
+		if hit := (v - spaces) &^ v & highs; hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
 	for ; i < len(b); i++ {
-		if b[i] < ' ' || b[i] == '\\' {
+		if b[i] < ' ' {
 			return i
 		}
 	}
