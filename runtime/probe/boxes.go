@@ -13,7 +13,8 @@ type boxes struct {
 
 // next reads the first box: 32 bits of length, header included, and four
 // letters. A length of 1 stands for 64 bits behind them, 0 for all that is
-// left. A box that goes on past the data is open.
+// left. A box that goes on past the data is open, and so is one of all that is
+// left, of which nobody can say that it is whole.
 func (v boxes) next() (name []byte, content, rest boxes, ok bool) {
 	b := v.data
 	if len(b) < 8 {
@@ -25,7 +26,7 @@ func (v boxes) next() (name []byte, content, rest boxes, ok bool) {
 	case size == 1 && len(b) >= 16:
 		size, head = binary.BigEndian.Uint64(b[8:]), 16
 	case size == 0:
-		size, open = uint64(len(b)), v.open
+		size, open = uint64(len(b)), true
 	}
 	if size < head {
 		return nil, boxes{}, boxes{}, false

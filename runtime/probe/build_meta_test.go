@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -108,6 +109,17 @@ func bigTIFFOf(mark string, width, height uint64, orientation uint16) []byte {
 	return b
 }
 
+// rawTIFF is a directory of a small picture, which is a thumbnail or not by its
+// subfile type, and has another entry.
+func rawTIFF(subfile uint32, tag uint16) []byte {
+	le := binary.LittleEndian
+	b := []byte("II*\x00\x08\x00\x00\x00\x04\x00")
+	for _, e := range [][2]uint32{{254, subfile}, {256, 160}, {257, 120}, {uint32(tag), 999}} {
+		b = le.AppendUint32(le.AppendUint32(le.AppendUint16(le.AppendUint16(b, uint16(e[0])), 4), 1), e[1])
+	}
+	return b
+}
+
 // icoOf is an icon of pictures by their sides, each of ten bytes.
 func icoOf(sides ...[2]byte) []byte {
 	b := binary.LittleEndian.AppendUint16([]byte{0, 0, 1, 0}, uint16(len(sides)))
@@ -126,6 +138,9 @@ type heifForm struct {
 	primary       uint32
 	turns         [][]byte // properties of the primary item behind its size
 	before        [][]byte // boxes between the file type and the rest
+	reversed      bool     // whose properties are precedes their list
+	late          bool     // who is primary comes last
+	endless       bool     // the box around all of them goes to the end of the file
 }
 
 // tiles is a file whose primary image is 1000 x 600 of tiles of 512 x 512, with
@@ -164,11 +179,22 @@ func (f heifForm) tiles() []byte {
 		flags = 1
 	}
 	ipma := box("ipma", []byte{version, 0, 0, flags, 0, 0, 0, 5}, bytes.Join(entries, nil))
-	iprp := box("iprp", box("ipco", append(list, f.turns...)...), ipma)
-	meta := box("meta", make([]byte, 4), box("hdlr", make([]byte, 24)),
-		box("pitm", append([]byte{version, 0, 0, 0}, id(f.primary)...)), box("iinf", make([]byte, 20)), iprp)
+	properties := [][]byte{box("ipco", append(list, f.turns...)...), ipma}
+	pitm := box("pitm", append([]byte{version, 0, 0, 0}, id(f.primary)...))
+	parts := [][]byte{make([]byte, 4), pitm, box("hdlr", make([]byte, 24)), box("iinf", make([]byte, 20)), nil}
+	if f.reversed {
+		slices.Reverse(properties)
+	}
+	if f.late {
+		parts[1], parts[4] = nil, pitm
+	}
+	parts[3] = append(parts[3], box("iprp", properties...)...)
+	meta := box("meta", parts...)
+	if f.endless {
+		binary.BigEndian.PutUint32(meta, 0)
+	}
 	ftyp := box("ftyp", []byte(f.brand), make([]byte, 4), []byte(f.brands))
-	return bytes.Join([][]byte{ftyp, bytes.Join(f.before, nil), meta, box("mdat", make([]byte, 16))}, nil)
+	return slices.Concat(ftyp, bytes.Join(f.before, nil), meta, box("mdat", make([]byte, 16)))
 }
 
 func irot(quarters byte) []byte { return box("irot", []byte{quarters}) }
@@ -211,6 +237,10 @@ func named() map[string][]byte {
 		"ico": icoOf([2]byte{16, 16}, [2]byte{0, 0}, [2]byte{48, 48}), "cmyk": jpegOf(segment(0xc0, []byte{8, 0, 9, 0, 7, 4, 1, 0x11, 0})),
 		"tiles":     heifForm{brand: "heic", brands: "mif1heic", primary: 49, turns: [][]byte{irot(3)}}.tiles(),
 		"long tile": heifForm{brand: "avis", brands: "avifmsf1", primary: 49, longID: true, wide: true, turns: [][]byte{clap(900, 1, 500, 1), irot(1), imir(1)}}.tiles(),
+		"reversed":  heifForm{brand: "heic", primary: 49, reversed: true, turns: [][]byte{irot(3)}}.tiles(),
+		"late":      heifForm{brand: "heic", brands: "mif1msf1", primary: 49, late: true}.tiles(),
+		"endless":   heifForm{brand: "heic", primary: 49, late: true, endless: true}.tiles(),
+		"raw":       rawTIFF(1, 330),
 		"svg":       svgOf(`width="12.5px" height='7'`), "svg box": svgOf(`width="100%" viewBox="0 0 300,200"`), "svg entity": svgOf(`width="&w;" height="1"`),
 		"jxl": []byte("\xff\x0a\x00"), "jxl box": []byte("\x00\x00\x00\x0cJXL \x0d\x0a\x87\x0a"), "jp2": []byte("\x00\x00\x00\x0cjP  \x0d\x0a\x87\x0a"),
 	}

@@ -47,6 +47,7 @@ func TestTypesThatOnlySomeModelsTake(t *testing.T) {
 		"an HEIC whose tiles alone are whole is truncated":   {in: heifOf("heic", ispe(512, 512), ispe(4032, 3024))[:120], want: Facts{MediaType: HEIC}, reason: Truncated},
 		"an HEIC without properties is unknown":              {in: late, want: Facts{MediaType: HEIC}},
 		"a side over 2^31-1 is not believed":                 {in: heifOf("heic", ispe(math.MaxUint32, 1)), want: Facts{MediaType: HEIC}},
+		"a believable side beside it is":                     {in: heifOf("heic", ispe(math.MaxUint32, 9), ispe(4, 3)), want: size(HEIC, 4, 3)},
 		"a long box is stepped over":                         {in: append(heifOf("heic")[:24:24], append(wide, heifOf("heic", ispe(3, 4))[24:]...)...), want: size(HEIC, 3, 4)},
 		"a video in the same container is not an image":      {in: box("ftyp", []byte("isom"), make([]byte, 4), []byte("mp41")), reason: NotAnImage},
 	}

@@ -69,6 +69,7 @@ func TestFactsBesideTheSize(t *testing.T) {
 		"a WebP's frame past the canvas reaches":              {riff(bare(vp8xOf(0x02, 60, 40)), anmf(4, 2, 60, 40)), with(moving, func(f *Facts) { f.ReachWidth, f.ReachHeight = 64, 42 })},
 		"a WebP's picture larger than its canvas reaches":     {riff(bare(vp8xOf(0, 640, 360)), bare(vp8Of(1000, 360))), with(still, func(f *Facts) { f.ReachWidth, f.ReachHeight = 1000, 360 })},
 		"a JPEG of 12 bits says so":                           {jpegOf(edit(sof(0xc1, 31, 17), 4, 12)), jpeg(0, 12, false)},
+		"a JPEG of three components is not CMYK":              {jpegOf(edit(sof(0xc0, 31, 17), 9, 3)), jpeg(0, 8, false)},
 		"a JPEG of four components is CMYK":                   {jpegOf(edit(sof(0xc0, 31, 17), 9, 4)), jpeg(0, 8, true)},
 		"a JPEG's orientation may follow its frame":           {jpegOf(sof(0xc0, 31, 17), app1(exifData("MM", 8)), segment(0xda, nil)), jpeg(8, 8, false)},
 		"an orientation behind the pixels is no header":       {jpegOf(sof(0xc0, 31, 17), segment(0xda, nil), app1(exifData("MM", 8))), jpeg(0, 8, false)},
@@ -116,14 +117,6 @@ func TestOrientationsOfEXIFInBothByteOrders(t *testing.T) {
 }
 
 func TestDirectoriesOfTIFF(t *testing.T) {
-	raw := func(subfile uint32, tag uint16) []byte { // a thumbnail, or not, with directories below it, or not
-		le := binary.LittleEndian
-		b := []byte("II*\x00\x08\x00\x00\x00\x04\x00")
-		for _, e := range [][2]uint32{{254, subfile}, {256, 160}, {257, 120}, {uint32(tag), 999}} {
-			b = le.AppendUint32(le.AppendUint32(le.AppendUint16(le.AppendUint16(b, uint16(e[0])), 4), 1), e[1])
-		}
-		return b
-	}
 	deep := Facts{MediaType: TIFF, Width: 640, Height: 480, Orientation: 5, Animated: No, Bits: 16}
 	few := tiffOf(binary.BigEndian, 8, 7, 7)
 	binary.BigEndian.PutUint16(few[10:], 262) // photometric interpretation
@@ -138,9 +131,9 @@ func TestDirectoriesOfTIFF(t *testing.T) {
 		"a BigTIFF of absurd width is malformed":                  {bigTIFFOf("MM", 1<<63, 480, 5), Facts{MediaType: TIFF}, Malformed},
 		"a BigTIFF of other offsets is malformed":                 {edit(bigTIFFOf("II", 640, 480, 5), 4, 4), Facts{MediaType: TIFF}, Malformed},
 		"a BigTIFF whose directory is far away is truncated":      {edit(bigTIFFOf("II", 640, 480, 5), 15, 0xff), Facts{MediaType: TIFF}, Truncated},
-		"a thumbnail above the picture of a raw file is no size":  {raw(1, 330), Facts{MediaType: TIFF, Animated: No}, ""},
-		"a thumbnail without directories below it is the picture": {raw(1, 331), Facts{MediaType: TIFF, Width: 160, Height: 120, Animated: No}, ""},
-		"a picture with directories below it is the picture":      {raw(0, 330), Facts{MediaType: TIFF, Width: 160, Height: 120, Animated: No}, ""},
+		"a thumbnail above the picture of a raw file is no size":  {rawTIFF(1, 330), Facts{MediaType: TIFF, Animated: No}, ""},
+		"a thumbnail without directories below it is the picture": {rawTIFF(1, 331), Facts{MediaType: TIFF, Width: 160, Height: 120, Animated: No}, ""},
+		"a picture with directories below it is the picture":      {rawTIFF(0, 330), Facts{MediaType: TIFF, Width: 160, Height: 120, Animated: No}, ""},
 		"a TIFF of inks is CMYK":                                  {edit(few, 13, 4), Facts{MediaType: TIFF, Width: 7, Height: 7, Animated: No, CMYK: true}, ""},
 	}
 	for name, tc := range tests {
