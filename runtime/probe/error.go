@@ -9,11 +9,11 @@ import "strings"
 type Reason string
 
 const (
-	// NotAnImage: no signature of an accepted format.
+	// NotAnImage: no signature of a known format.
 	NotAnImage Reason = "NotAnImage"
-	// Truncated: an accepted format whose content ends before the size.
+	// Truncated: a known format whose content ends before the size.
 	Truncated Reason = "Truncated"
-	// Malformed: an accepted format whose header breaks that format's rules.
+	// Malformed: a known format whose header breaks that format's rules.
 	Malformed Reason = "Malformed"
 	// ZeroSize: a side of zero pixels. For JPEG this includes a height that
 	// is left to a later DNL marker, which common decoders refuse as well.
@@ -27,7 +27,7 @@ type Error struct {
 	MediaType string
 }
 
-// Error says what is wrong; for NotAnImage it lists what would be accepted.
+// Error says what is wrong; for NotAnImage it lists the known types.
 func (e *Error) Error() string {
 	const doing = "reading image header: "
 	switch e.Reason {

@@ -47,6 +47,9 @@ func TestThePrimaryImageOfAContainer(t *testing.T) {
 		if got, err := Content(in); got != whole || err != nil {
 			t.Errorf("Content = %+v, %v", got, err)
 		}
+		if got, err := Content(in[:MaxHeader]); reasonOf(err) != Truncated {
+			t.Errorf("Content of a file that ends in its pixels = %+v, %v, want a truncation", got, err)
+		}
 	})
 	t.Run("an item of absurdly many properties is not understood", func(t *testing.T) {
 		many := form(func(f *heifForm) { f.turns = bytes.SplitAfter(bytes.Repeat(irot(1), 100), irot(1))[:100] })

@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -154,8 +156,9 @@ func (r *countingReader) Read(p []byte) (int, error) {
 
 func TestReaderTakesAtMostMaxHeaderOfAnyImage(t *testing.T) {
 	heads := seeds()
-	for n := range 5 {
-		heads["ICC "+string(rune('0'+n))] = bigICC(n)
+	maps.Copy(heads, named())
+	for _, kib := range []int{1, 70, 300, 900} {
+		heads[strconv.Itoa(kib)+" KiB"] = lateJPEG(kib)
 	}
 	for name, head := range heads {
 		r := &countingReader{head: head}
