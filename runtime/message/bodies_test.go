@@ -35,6 +35,10 @@ var bodies = map[Dialect][]string{
 		"tools":[{"type":"function","function":{"name":"view_image","parameters":{"type":"object"}}}],"unknown":{"messages":[1,{"role":2}]}}`,
 		`{"messages":[{"role":"function","name":"f","content":"x"},{"content":"no role"},{"role":"critic","content":[]}],"max_tokens":7}`,
 		`{"messages":[]}`,
+		// Forms that vendors refuse, or that only some servers take.
+		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":5},{"type":"image_url","image_url":{"file_id":"f"}},{"type":"image_url","image_url":{"detail":5}},
+			{"image_url":"data:image/png;base64,PNG"},{"type":"image_url","image_url":{"url":{"a":1}}},{"type":"image_url","image_url":"data:image\u002Fpng;bas\u00e94,PNG"},
+			{"type":"input_image","file_id":"f"},{"type":"text","text":"t","cache_control":null,"a name that is longer than all that matter":[]}]}]}`,
 	},
 	OpenAIResponses: {
 		`{"model":"gpt-5.1","instructions":"Be brief.","max_output_tokens":2048,"input":[
@@ -55,6 +59,7 @@ var bodies = map[Dialect][]string{
 		`{"model":"gpt-5.1","input":"Hello"}`,
 		`{"model":"gpt-5.1","previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"c","output":[{"type":"input_image","image_url":"https://example.com/a"}]}]}`,
 		`{"prompt":{"id":"pmpt_1"}}`,
+		`{"input":[{},{"type":"mcp_approval_response","approve":true},{"role":"user","content":null,"output":null},{"type":"message","role":"user","content":{"type":"input_image","file_id":"f"}}],"tools":null}`,
 	},
 	AnthropicMessages: {
 		`{"model":"claude-opus-4-5","max_tokens":4096,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[
@@ -76,6 +81,9 @@ var bodies = map[Dialect][]string{
 		"tools":[{"name":"view_image","input_schema":{"type":"object"}}]}`,
 		`{"messages":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi"}],"system":"Be brief.","max_tokens":1}`,
 		`{"messages":[{"role":"user","content":[{"type":"image"},{"type":"image","source":{"type":"s3","bucket":"b"}},{"type":"image","source":{"type":"url","url":"data:image/png;base64,PNG"}}]}]}`,
+		`{"system":null,"messages":[{"role":"user","content":null},{"role":"assistant","content":[{"type":"web_fetch_tool_result","content":{"type":"web_fetch_result"}}]},
+			{"role":"user","content":[{"type":"image","source":null},{"type":"image","source":{"type":"file"}},{"type":"image","source":{"type":"base64","media_type":"image/png"}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"search_result","content":[{"type":"image","source":{"type":"base64","data":"PNG"}}]}]}]}]}`,
 	},
 	GeminiContents: {
 		`{"systemInstruction":{"parts":[{"text":"Be brief."}]},"generationConfig":{"maxOutputTokens":"512","mediaResolution":"MEDIA_RESOLUTION_LOW"},"contents":[
@@ -92,6 +100,9 @@ var bodies = map[Dialect][]string{
 		"tools":[{"functionDeclarations":[{"name":"view_image"}]}]}`,
 		`{"system_instruction":{"parts":{"text":"You are Neko."}},"contents":{"parts":{"inlineData":{"data":"PNG"}}},"generation_config":{"max_output_tokens":1e3}}`,
 		`{"contents":[{"parts":null},{"role":"model","parts":[{"inlineData":{"mimeType":"image/png","data":"PNG"}}]}],"generationConfig":null}`,
+		`{"contents":[{"role":"system","parts":[{"inlineData":null,"fileData":{"mimeType":"image/png"},"mediaResolution":"MEDIA_RESOLUTION_UNSPECIFIED"}]},{"role":"critic","parts":[{"text":null}]},
+			{"parts":[{"inlineData":{"mimeType":"image/png"}},{"fileData":{"mimeType":"image/png","fileUri":""}},{"mediaResolution":{"x":1,"level":"MEDIA_RESOLUTION_ULTRA_HIGH"},"inlineData":{"mimeType":"image/heic; a=b","data":"PNG"}},
+			{"functionResponse":{"parts":null}},{"executableCode":{"code":"1"}}]}]}`,
 	},
 }
 

@@ -3,7 +3,11 @@
 
 package message
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+)
 
 // Reason is why bytes are not what they should be: a stable CamelCase word.
 type Reason string
@@ -18,6 +22,8 @@ const (
 	NotAnObject Reason = "NotAnObject"
 	// TooDeep: more than MaxDepth objects and arrays stand within each other.
 	TooDeep Reason = "TooDeep"
+	// TooMany: there are more than MaxTurns turns, or more than MaxImages images.
+	TooMany Reason = "TooMany"
 	// WrongType: the value at Path has a type that no request of the dialect has there.
 	WrongType Reason = "WrongType"
 	// Missing: the member at Path, without which a body is no request, is not there.
@@ -35,6 +41,7 @@ var sentences = map[Reason]string{
 	NotJSON:         "it is not JSON",
 	NotAnObject:     "it is not a JSON object",
 	TooDeep:         fmt.Sprintf("values are nested more than %d deep", MaxDepth),
+	TooMany:         fmt.Sprintf("there are more than %d turns or %d images", MaxTurns, MaxImages),
 	WrongType:       "the value has the wrong type",
 	Missing:         "the member is missing",
 	DuplicateMember: "the member is there twice",
@@ -61,4 +68,13 @@ func (e *Error) Error() string {
 		doing += " at " + e.Path
 	}
 	return fmt.Sprintf("%s (byte %d): %s", doing, e.Offset, sentences[e.Reason])
+}
+
+// Fault is the refusal of a request for this error.
+func (e *Error) Fault() *fault.Fault {
+	f := fault.New(fault.InvalidToolInput, string(e.Reason), "%s", e.Error()).Because(e).With("offset", e.Offset)
+	if e.Path != "" {
+		f.With("field", e.Path)
+	}
+	return f
 }

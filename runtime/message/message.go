@@ -108,6 +108,9 @@ type Image struct {
 	// Data is the base64 text of inline data, without quotes and without a data
 	// URL's head; empty for the other sources. Reader decodes it.
 	Data Span
+	// DataBytes is how long that text is as the vendor gets it, without escapes: what
+	// limits on base64 count.
+	DataBytes int
 	// Escaped says that Data has JSON escapes in it ("\/"), so that its bytes are
 	// not base64 before they are unescaped; Reader does that.
 	Escaped bool

@@ -72,8 +72,9 @@ func TestRequiredAreTheNewestQuestionAndTheNewestResults(t *testing.T) {
 	}
 }
 
-// history is a conversation of n messages in which every tenth human message
-// and the results in between show an image, with data for its base64.
+// history is a conversation of n messages: question, call, result, answer, and so
+// on. The first thirty of the questions and results show an image each, with
+// data for its base64.
 func history(d Dialect, n int, data string) []byte {
 	data = `"data:image/png;base64,` + data + `"`
 	bare := `"` + data[len(`"data:image/png;base64,`):]
@@ -104,7 +105,7 @@ func history(d Dialect, n int, data string) []byte {
 			turns = append(turns, fmt.Sprintf(form, i))
 			continue
 		}
-		p := strings.Replace(strings.Replace(part, "image", "image", 1), "%", "%%", -1)
+		p := part
 		if images++; images > 30 {
 			p = map[bool]string{true: `{"text":"x"}`, false: `{"type":"text","text":"x"}`}[d == GeminiContents]
 		}

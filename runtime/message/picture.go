@@ -68,8 +68,7 @@ func (i *Image) inline(p *picture) {
 	case p.data.size == 0:
 		i.unknown("its data is empty")
 	default:
-		i.Source, i.Data = Inline, p.data.Span
-		i.Escaped = p.data.escaped
+		i.Source, i.Data, i.DataBytes, i.Escaped = Inline, p.data.Span, p.data.size, p.data.escaped
 	}
 }
 
@@ -147,22 +146,21 @@ func (s *scan) address(i *Image, t text) {
 	case rest < 0:
 		i.unknown("its data URL has no comma")
 	default:
-		s.dataURL(i, after[:len(after)-1], Span{rest, t.End}, t.escaped)
+		s.dataURL(i, after[:len(after)-1], text{Span{rest, t.End}, t.escaped, t.size - len(head)})
 	}
 }
 
 // dataURL reads a data URL of which head is what stands between "data:" and the comma.
-func (s *scan) dataURL(i *Image, head string, data Span, escaped bool) {
+func (s *scan) dataURL(i *Image, head string, data text) {
 	i.MediaType = mediaType(head)
 	at := strings.LastIndexByte(head, ';')
 	switch {
 	case at < 0 || !strings.EqualFold(strings.TrimSpace(head[at+1:]), "base64"):
 		i.unknown("its data URL is not base64")
-	case data.Len() == 0:
+	case data.size == 0:
 		i.unknown("its data URL is empty")
 	default:
-		i.Source, i.Data = Inline, data
-		i.Escaped = escaped && special(s.b[data.Start:data.End]) < data.Len()
+		i.Source, i.Data, i.DataBytes, i.Escaped = Inline, data.Span, data.size, data.size < data.Len()
 	}
 }
 

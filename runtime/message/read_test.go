@@ -157,7 +157,7 @@ func TestMalformedDataURLsAreUnknownAndSaidToBe(t *testing.T) {
 		"data:image/png,QUJD":              "its data URL is not base64",
 		"data:image/png;base64;x=1,QUJD":   "its data URL is not base64",
 		"data:,QUJD":                       "its data URL is not base64",
-		" data:image/png;base64,QUJD":      "its URL is none of data, http and https",
+		"\tdata:image/png;base64,QUJD":     "its URL is none of data, http and https",
 		"file:///etc/passwd":               "its URL is none of data, http and https",
 		"QUJD":                             "its URL is none of data, http and https",
 		"/a.png":                           "its URL is none of data, http and https",

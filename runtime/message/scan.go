@@ -9,6 +9,14 @@ import (
 	"strings"
 )
 
+// The most that a request may have, so that a small body of tiny parts does not
+// become a large Request. Vendors refuse far fewer images (Gemini takes 3,600),
+// and Anthropic, as the most generous, 100,000 messages.
+const (
+	MaxTurns  = 100_000
+	MaxImages = 10_000
+)
+
 // Scan reads a body in one pass. It copies no image data, and what it allocates
 // does not depend on the images' sizes. The body must be one JSON value as RFC
 // 8259 has it, byte by byte, data included; text that is not UTF-8 is let pass.
@@ -69,6 +77,10 @@ func (s *scan) turn(what func(turn *Turn)) {
 	s.peek()
 	turn, first, start := Turn{}, len(s.r.Images), s.i
 	what(&turn)
+	if len(s.r.Turns) == MaxTurns {
+		s.fail(TooMany, start)
+		return
+	}
 	turn.Span = Span{start, s.i}
 	for i := first; i < len(s.r.Images); i++ {
 		s.r.Images[i].Turn = len(s.r.Turns)
@@ -78,6 +90,10 @@ func (s *scan) turn(what func(turn *Turn)) {
 
 // image adds the part that was just passed as an image.
 func (s *scan) image(i Image, start int) {
+	if len(s.r.Images) == MaxImages {
+		s.fail(TooMany, start)
+		return
+	}
 	way := len(s.r.steps)
 	s.r.steps = append(s.r.steps, s.steps...)
 	i.Part, i.way = Span{start, s.i}, Span{way, len(s.r.steps)}

@@ -39,7 +39,7 @@ func agrees(t *testing.T, d Dialect, r *Request, body []byte) {
 	byID := func(a, b seen) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got, byID)
 	slices.SortFunc(want, byID)
-	if diff := cmp.Diff(want, got); diff != "" && !(len(got) == 0 && len(want) == 0) {
+	if diff := cmp.Diff(want, got); diff != "" && len(got)+len(want) > 0 {
 		t.Fatalf("%s (-walker +Scan)\n%s\n%s", d, diff, body)
 	}
 	last := Span{}
@@ -78,7 +78,7 @@ func TestScanAgreesWithAWalkerOverTheDecodedBody(t *testing.T) {
 		agrees(t, d, r, body)
 		images[d] += len(r.Images)
 	})
-	for d, want := range map[Dialect]int{OpenAIChat: 8, OpenAIResponses: 7, AnthropicMessages: 11, GeminiContents: 10} {
+	for d, want := range map[Dialect]int{OpenAIChat: 15, OpenAIResponses: 8, AnthropicMessages: 15, GeminiContents: 14} {
 		if images[d] != want {
 			t.Errorf("%s: %d images, want %d", d, images[d], want)
 		}
@@ -254,10 +254,10 @@ func TestTheRequestsOwnNumbersAreRead(t *testing.T) {
 		Stateful   bool
 	}
 	want := map[Dialect][]numbers{
-		OpenAIChat:        {{"gpt-5.1", 1024, 2, false}, {"", 7, 0, false}, {}},
-		OpenAIResponses:   {{"gpt-5.1", 2048, 2, false}, {"gpt-5.1", 0, 0, false}, {"gpt-5.1", 0, 0, true}, {"", 0, 0, true}},
-		AnthropicMessages: {{"claude-opus-4-5", 4096, 1, false}, {"", 1, 0, false}, {}},
-		GeminiContents:    {{"", 512, 2, false}, {"", 1000, 0, false}, {}},
+		OpenAIChat:        {{"gpt-5.1", 1024, 2, false}, {"", 7, 0, false}, {}, {}},
+		OpenAIResponses:   {{"gpt-5.1", 2048, 2, false}, {"gpt-5.1", 0, 0, false}, {"gpt-5.1", 0, 0, true}, {"", 0, 0, true}, {}},
+		AnthropicMessages: {{"claude-opus-4-5", 4096, 1, false}, {"", 1, 0, false}, {}, {}},
+		GeminiContents:    {{"", 512, 2, false}, {"", 1000, 0, false}, {}, {}},
 	}
 	each(func(d Dialect, n int, body []byte) {
 		r := mustScan(t, d, string(body))
@@ -317,6 +317,48 @@ func TestTurnsSayWhoSpeaks(t *testing.T) {
 	r := mustScan(t, OpenAIChat, bodies[OpenAIChat][1])
 	if r.Turns[0].Role != Tool || r.Turns[1].Role != Nobody || r.Turns[2].Role != Nobody {
 		t.Errorf("turns are %v", r.Turns)
+	}
+}
+
+func TestABodyOfTinyPartsIsBounded(t *testing.T) {
+	images := func(n int) string {
+		return `{"messages":[{"role":"user","content":[{"type":"image"}` + strings.Repeat(`,{"type":"image"}`, n-1) + `]}]}`
+	}
+	turns := func(n int) string { return `{"messages":[{}` + strings.Repeat(`,{}`, n-1) + `]}` }
+	for name, body := range map[string]func(int) string{"images": images, "turns": turns} {
+		most := map[string]int{"images": MaxImages, "turns": MaxTurns}[name]
+		mustScan(t, AnthropicMessages, body(most))
+		if _, err := Scan(AnthropicMessages, []byte(body(most+1))); reasonOf(err) != TooMany {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestScanDoesNotAllocateByTheSizeOfImages(t *testing.T) {
+	for _, d := range Dialects() {
+		allocated := func(size int) float64 {
+			body := history(d, 100, strings.Repeat("QUJD", size))
+			return testing.AllocsPerRun(5, func() {
+				if _, err := Scan(d, body); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if small, large := allocated(1), allocated(20_000); large != small {
+			t.Errorf("%s: %v allocations with large images, %v with small ones", d, large, small)
+		}
+	}
+}
+
+func TestAnErrorIsARefusalWithItsPlace(t *testing.T) {
+	_, err := Scan(OpenAIChat, []byte(`{"messages":[5]}`))
+	e, _ := errors.AsType[*Error](err)
+	f := e.Fault()
+	if f.Status() != 400 || f.Reason != "WrongType" || f.Details["field"] != "messages[0]" || f.Details["offset"] != 13 || f.Retryable || !errors.Is(f, err) {
+		t.Errorf("%+v", f)
+	}
+	if e = (&Error{Reason: BadBase64, Offset: 7}); e.Error() != "decoding an image (byte 7): the data is not base64" || e.Fault().Details["field"] != nil {
+		t.Errorf("%v, %+v", e, e.Fault())
 	}
 }
 

@@ -324,8 +324,8 @@ func seenBy(r *Request, body []byte) []seen {
 			if err := json.Unmarshal(quoted, &s.Data); err != nil {
 				panic(err)
 			}
-			if i.Escaped != (strings.IndexByte(string(quoted), '\\') >= 0) {
-				s.Data = "wrong Escaped"
+			if i.DataBytes != len(s.Data) || i.Escaped != (strings.IndexByte(string(quoted), '\\') >= 0) {
+				s.Data = "wrong Escaped or DataBytes"
 			}
 		}
 		if i.Facts != nil {
