@@ -35,6 +35,7 @@ func TestTypesThatOnlySomeModelsTake(t *testing.T) {
 		"a TIFF that ends before its directory is truncated": {in: tiffOf(binary.LittleEndian, 2000, 640, 480)[:1000], want: Facts{MediaType: TIFF}, reason: Truncated},
 		"a TIFF whose directory is out of sight is unknown":  {in: tiffOf(binary.LittleEndian, 70000, 640, 480), want: Facts{MediaType: TIFF}},
 		"a TIFF of width over 2^31-1 is malformed":           {in: tiffOf(binary.BigEndian, 8, 1, 0xfffffff0), want: Facts{MediaType: TIFF}, reason: Malformed},
+		"a TIFF of two widths is malformed":                  {in: edit(tiffOf(binary.BigEndian, 8, 7, 7), 29, 2), want: Facts{MediaType: TIFF}, reason: Malformed},
 		"a TIFF whose side is text is malformed":             {in: edit(tiffOf(binary.BigEndian, 8, 7, 7), 25, 2), want: Facts{MediaType: TIFF}, reason: Malformed},
 		"a TIFF whose directory is cut is truncated":         {in: tiffOf(binary.LittleEndian, 8, 640, 480)[:30], want: Facts{MediaType: TIFF}, reason: Truncated},
 		"a TIFF whose directory is in its header is refused": {in: []byte("II*\x00\x04\x00\x00\x00\x00"), want: Facts{MediaType: TIFF}, reason: Malformed},

@@ -40,7 +40,7 @@ func readTIFF(b []byte, more bool) (Facts, error) {
 	for dir.next() {
 		switch dir.tag {
 		case tagSubfile:
-			reduced = dir.number()&1 != 0
+			reduced = dir.number() > 0 && dir.number()&1 != 0
 		case tagWidth:
 			width = dir.number()
 		case tagHeight:
@@ -153,10 +153,12 @@ const (
 	tiffLong8 = 16
 )
 
-// number is the entry's first value if it is a whole number that stands in the
-// entry; -1 if not. One past 2^63 is -1 as well.
+// number is the entry's value if it is a single whole number, as all that are
+// asked for must be; -1 if not. One past 2^63 is -1 as well.
 func (d *tiffDir) number() int64 {
 	switch {
+	case d.count != 1:
+		return -1
 	case d.kind == tiffByte:
 		return int64(d.value[0])
 	case d.kind == tiffShort:
