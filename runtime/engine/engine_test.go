@@ -403,7 +403,7 @@ func TestLargeRepliesWaitForTheirTurnAndSmallOnesDoNot(t *testing.T) {
 		r.use(func(doc *router.Document) { doc.Profiles[0].Cache.MaxBytes = 1 }) // nothing is kept
 	}
 	r.upstream.answerWith(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat(" ", 2*provider.SmallReply))
+		_, _ = io.WriteString(w, strings.Repeat("?", 2*provider.SmallReply))
 	})
 	r.refused(engine.Request{Path: path, Prompt: "large and bad"}, fault.VisionObservationFailed, "InvalidResponse")
 	later, stopLater := context.WithTimeout(background, 10*time.Second)

@@ -163,3 +163,25 @@ func TestATypeThatOnlyOneModelTakesGoesToThatModel(t *testing.T) {
 	})
 	r.refused(engine.Request{Path: path, Prompt: "what"}, fault.InvalidToolInput, "MediaTypeNotAccepted")
 }
+
+func TestAModelsListAddsToTheFourTypesUnlessItNamesSomeOfThem(t *testing.T) {
+	r := newRig(t)
+	files := map[string]string{"png": r.file("a.png", square(t, 8, 1)), "gif": r.file("a.gif", []byte("GIF89a\x08\x00\x08\x00")), "bmp": r.file("a.bmp", bmp())}
+	for name, tc := range map[string]struct{ listed, taken, refused []string }{
+		"no list":                    {nil, []string{"png", "gif"}, []string{"bmp"}},
+		"a list of others":           {[]string{"image/bmp"}, []string{"png", "gif", "bmp"}, nil},
+		"a list with one of the four": {[]string{"image/png", "image/bmp"}, []string{"png", "bmp"}, []string{"gif"}},
+	} {
+		r.use(func(d *router.Document) {
+			d.Providers[0].Models[1].Limits = &router.ModelLimits{MediaTypes: tc.listed}
+		})
+		for _, kind := range tc.taken {
+			if _, err := r.engine.View(background, engine.Request{Path: files[kind], Prompt: name, Model: "models/see"}); err != nil {
+				t.Errorf("%s: %s: %v", name, kind, err)
+			}
+		}
+		for _, kind := range tc.refused {
+			r.refused(engine.Request{Path: files[kind], Prompt: name, Model: "models/see"}, fault.InvalidToolInput, "MediaTypeNotAccepted")
+		}
+	}
+}
