@@ -23,7 +23,7 @@ import (
 )
 
 // How long the listeners wait. There is no limit on writing an answer for
-// agents: a model's time is bounded by its endpoint's timeout.
+// agents: a look's time is bounded by the timeouts of the endpoints it may use.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = time.Minute
