@@ -168,8 +168,8 @@ func TestAModelsListAddsToTheFourTypesUnlessItNamesSomeOfThem(t *testing.T) {
 	r := newRig(t)
 	files := map[string]string{"png": r.file("a.png", square(t, 8, 1)), "gif": r.file("a.gif", []byte("GIF89a\x08\x00\x08\x00")), "bmp": r.file("a.bmp", bmp())}
 	for name, tc := range map[string]struct{ listed, taken, refused []string }{
-		"no list":                    {nil, []string{"png", "gif"}, []string{"bmp"}},
-		"a list of others":           {[]string{"image/bmp"}, []string{"png", "gif", "bmp"}, nil},
+		"no list":                     {nil, []string{"png", "gif"}, []string{"bmp"}},
+		"a list of others":            {[]string{"image/bmp"}, []string{"png", "gif", "bmp"}, nil},
 		"a list with one of the four": {[]string{"image/png", "image/bmp"}, []string{"png", "bmp"}, []string{"gif"}},
 	} {
 		r.use(func(d *router.Document) {
