@@ -87,7 +87,7 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is for the guard as well
 	}
 	s.health = &http.Server{
-		Handler:           health.Handler(health.Options{Started: s.started.Load, Router: a.routerMetrics, Metrics: a.metrics}),
+		Handler:           health.Handler(health.Options{Started: s.started.Load, State: a.state, Metrics: a.metrics}),
 		ReadHeaderTimeout: healthTimeout, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
 	}

@@ -178,10 +178,14 @@ func TestProbesAndMetricsTellTheState(t *testing.T) {
 	view(t, s, path, "look")
 	view(t, s, path, "look")
 	view(t, s, "/etc/passwd", "look")
+	upload(t, s, []byte("no image"), 8)
 	text := string(get(t, health+"/metrics").body)
 	for _, line := range []string{
 		`vision_view_requests_total{outcome="observed"} 1`, `vision_view_requests_total{outcome="cached"} 1`,
 		`vision_view_requests_total{outcome="policy_denied"} 1`, "vision_router_loaded 1", "vision_router_failing 0", "vision_views_in_flight 0",
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@main",outcome="answered"} 1`,
+		`vision_upstream_circuit_open{endpoint="team-a/lab@main"} 0`, "vision_cache_entries 1", "vision_view_fallbacks_total 0",
+		`vision_upload_requests_total{outcome="invalid_tool_input"} 1`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no %q in\n%s", line, text)

@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -141,4 +142,8 @@ func TestAnOpenCircuitGoesToTheFallbackAtOnce(t *testing.T) {
 		t.Errorf("the fallback was called %d times", spare.calls.Load())
 	}
 	r.refused(engine.Request{Path: path, Prompt: "what else", Model: "models/see"}, fault.VisionAdapterUnavailable, "CircuitOpen")
+	state := r.engine.State()
+	if want := map[string]bool{"team/models@default": true, "team/spare@default": false}; !maps.Equal(state.CircuitOpen, want) || state.CacheEntries != 4 || state.CacheBytes == 0 {
+		t.Errorf("state = %+v", state)
+	}
 }

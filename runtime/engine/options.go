@@ -13,6 +13,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/discovery"
+	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/store"
@@ -41,6 +42,9 @@ type Options struct {
 	MaxHeldBytes int64
 	// Logger gets one line for each failed observation, without content. Nil discards.
 	Logger *slog.Logger
+	// Attempted is told of each attempt at a provider's endpoint, for metrics; it
+	// is called from any goroutine and returns at once. Nil tells nobody.
+	Attempted func(retry.Attempt)
 	// Version is told to providers in the user agent.
 	Version string
 }
@@ -111,6 +115,29 @@ func (e *Engine) persist(on bool) {
 		e.cache.SetStore(nil)
 		e.options.Cache.SetLimits(0, 0)
 	}
+}
+
+// State is what an engine holds and uses at a moment, for metrics.
+type State struct {
+	// CacheEntries and CacheBytes are what the cache holds in memory.
+	CacheEntries int
+	CacheBytes   int64
+	// CircuitOpen says for each endpoint that can be called,
+	// "namespace/name@endpoint", whether it is not asked because it keeps failing.
+	CircuitOpen map[string]bool
+}
+
+// State tells what is held and used now.
+func (e *Engine) State() State {
+	state := State{CacheEntries: e.cache.Len(), CacheBytes: e.cache.Bytes(), CircuitOpen: map[string]bool{}}
+	if s := e.snapshot.Load(); s != nil {
+		for id, c := range s.clients {
+			if c.observer != nil {
+				state.CircuitOpen[id] = c.observer.CircuitOpen()
+			}
+		}
+	}
+	return state
 }
 
 // Close ends the listing of models and closes the connections that are idle;
