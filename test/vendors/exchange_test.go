@@ -60,6 +60,11 @@ type server struct {
 // serve starts a server that answers with reply until the test ends.
 func serve(t *testing.T, reply []byte) *server {
 	t.Helper()
+	return serveStatus(t, http.StatusOK, reply)
+}
+
+func serveStatus(t *testing.T, status int, reply []byte) *server {
+	t.Helper()
 	s := &server{}
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -70,6 +75,7 @@ func serve(t *testing.T, reply []byte) *server {
 		s.seen = append(s.seen, sent{r.Method, r.URL.EscapedPath(), r.URL.RawQuery, r.Header, body})
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
 		_, _ = w.Write(reply)
 	}))
 	t.Cleanup(h.Close)
