@@ -332,8 +332,8 @@ func TestAnEndpointWithABrokenCABundleIsRefusedAloneAndTheRestServes(t *testing.
 	})
 	path := r.file("a.png", square(t, 8, 1))
 	f := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models@broken/see"}, fault.VisionAdapterUnavailable, "EndpointInvalid")
-	if f.result.VisualReference == nil {
-		t.Error("no reference")
+	if f.result.VisualReference == nil || f.fault.Details["selected_mode"] != observation.ModeUnavailable || f.fault.Details["candidates"] == nil {
+		t.Errorf("result = %+v, details = %v", f.result, f.fault.Details)
 	}
 	r.view(engine.Request{Path: path, Prompt: "what"})
 }

@@ -54,6 +54,14 @@ func noCandidate() *fault.Fault {
 		Hint("Ask the platform team for a provider with a model that takes images.")
 }
 
+// against is what Check said of the first candidate that it spoke against.
+func (c *chooser) against() *fault.Fault {
+	if c.checked.Kind == fault.VisionAdapterUnavailable {
+		return c.unavailable(c.checked)
+	}
+	return c.checked
+}
+
 // unavailable adds what was examined to a fault.
 func (c *chooser) unavailable(f *fault.Fault) *fault.Fault {
 	s := &c.selection

@@ -143,7 +143,7 @@ func (c *chooser) named(model string) (*Plan, error) {
 		return c.refuse(notAllowed(route, c.Model != ""))
 	}
 	if c.checked != nil {
-		return c.refuse(c.checked)
+		return c.refuse(c.against())
 	}
 	return c.refuse(c.unavailable(c.namedUnavailable(route, choice, reason)))
 }
@@ -169,7 +169,7 @@ func (c *chooser) auto() (*Plan, error) {
 		}
 	}
 	if c.checked != nil { // without it there would be a choice
-		return c.refuse(c.checked)
+		return c.refuse(c.against())
 	}
 	return c.refuse(c.unavailable(noCandidate()))
 }
