@@ -19,6 +19,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/selection"
 )
 
 // vendor answers one protocol and keeps what it was asked.
@@ -170,11 +171,20 @@ func TestObservationsOutliveTheProcessWhereThePolicySaysSo(t *testing.T) {
 	}
 }
 
-func TestH19_TheKeyOfAnAnswerHoldsSchemaAndWayOfAsking(t *testing.T) {
-	base := cache.Fields{ImageSHA256: "i", Prompt: "p", Provider: "n/p", Endpoint: "e", EndpointDigest: "d", Model: "m", Schema: observation.Schema, Policy: "a"}
-	otherSchema, otherWay := base, base
-	otherSchema.Schema, otherWay.Policy = "visual_observation.v2", "b"
-	if base.Key() == otherSchema.Key() || base.Key() == otherWay.Key() || otherSchema.Key() == otherWay.Key() {
-		t.Error("two ways of asking have one key")
+func TestH19_TheKeyOfAnAnswerHoldsSchemaAndWayOfAskingAndTheWholeDigest(t *testing.T) {
+	choice := &selection.Choice{
+		Route:    router.Route{Provider: "alias", Endpoint: "main", Model: "see"},
+		Provider: &router.Provider{Name: "team/models"}, Endpoint: &router.Endpoint{Name: "main"}, Model: &router.Model{Name: "see"},
+	}
+	image := strings.Repeat("ab", 32)
+	want := cache.Fields{
+		ImageSHA256: image, Prompt: "what", Provider: "team/models", Endpoint: "main", EndpointDigest: "d", Model: "see",
+		Schema: "visual_observation.v1", Policy: engine.GenerationPolicy,
+	}
+	if got := engine.KeyOf(choice, "d", image, "what"); got != want.Key() || engine.GenerationPolicy == "" {
+		t.Error("the key is not that of all that an answer depends on")
+	}
+	if twin := image[:60] + "0000"; observation.ReferenceID(twin) != observation.ReferenceID(image) || engine.KeyOf(choice, "d", twin, "what") == want.Key() {
+		t.Error("two images whose digests begin alike have one key")
 	}
 }
