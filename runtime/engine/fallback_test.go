@@ -123,6 +123,9 @@ func TestAWholeCallEndsInTimeWhateverItTries(t *testing.T) {
 	if took := time.Since(began); took < 500*time.Millisecond || took > 3*time.Second {
 		t.Errorf("the call took %s; two timeouts of 300 ms are its limit", took)
 	}
+	if n := r.upstream.calls.Load() + spare.calls.Load(); n > 3 { // without a limit there would be six
+		t.Errorf("in that time %d attempts were made", n)
+	}
 	if !f.fault.Retryable {
 		t.Error("a call that ran out of time may be made again")
 	}
