@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/engine"
@@ -186,5 +187,28 @@ func TestH19_TheKeyOfAnAnswerHoldsSchemaAndWayOfAskingAndTheWholeDigest(t *testi
 	}
 	if twin := image[:60] + "0000"; observation.ReferenceID(twin) != observation.ReferenceID(image) || engine.KeyOf(choice, "d", twin, "what") == want.Key() {
 		t.Error("two images whose digests begin alike have one key")
+	}
+}
+
+func TestThePolicyBoundsTheCache(t *testing.T) {
+	r := newRig(t)
+	path := r.file("a.png", square(t, 8, 1))
+	ask := func(prompt string) bool { return r.view(engine.Request{Path: path, Prompt: prompt}).Cached }
+	for name, bounds := range map[string]func(*router.Cache){
+		"by age":     func(c *router.Cache) { c.TTL = "1ms" },
+		"by entries": func(c *router.Cache) { c.MaxEntries = 1 },
+		"by bytes":   func(c *router.Cache) { c.MaxBytes = 900 }, // one of theirs, and not two
+	} {
+		r.use(nil)
+		ask(name + " one")
+		if !ask(name + " one") {
+			t.Errorf("%s: the answer is not kept at all", name)
+		}
+		r.use(func(d *router.Document) { bounds(&d.Profiles[0].Cache) })
+		ask(name + " two")
+		time.Sleep(5 * time.Millisecond)
+		if ask(name + " one") {
+			t.Errorf("%s: the answer is kept", name)
+		}
 	}
 }
