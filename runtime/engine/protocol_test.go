@@ -143,6 +143,29 @@ func TestModelsThatAnEndpointListsServeBehindThoseDeclared(t *testing.T) {
 	r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/org/found"}, fault.PolicyDenied, "ModelNotAllowed")
 }
 
+func TestAProviderThatMovesIsListedAnew(t *testing.T) {
+	r := newRig(t)
+	listing := func(model string) func(*router.Document) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.Method == http.MethodGet {
+				_, _ = io.WriteString(w, `{"data":[{"id":"`+model+`","architecture":{"input_modalities":["image"]}}]}`)
+				return
+			}
+			_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+		}))
+		t.Cleanup(s.Close)
+		return func(d *router.Document) {
+			d.Providers[0].Endpoints[0].URL, d.Providers[0].Discovery = s.URL+"/v1", &router.Discovery{Interval: "10m0s"}
+		}
+	}
+	path := r.file("a.png", square(t, 8, 1))
+	r.use(listing("here"))
+	r.view(engine.Request{Path: path, Prompt: "what", Model: "models/here"})
+	r.use(listing("there"))
+	r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/here"}, fault.VisionAdapterUnavailable, "RouteNotInRouter")
+	r.view(engine.Request{Path: path, Prompt: "what", Model: "models/there"})
+}
+
 func TestObservationsOutliveTheProcessWhereThePolicySaysSo(t *testing.T) {
 	persist := func(d *router.Document) { d.Profiles[0].Cache.Persist = true }
 	files := func(r *rig) int {
