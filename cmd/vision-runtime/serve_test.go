@@ -193,6 +193,32 @@ func TestProbesAndMetricsTellTheState(t *testing.T) {
 	}
 }
 
+func TestMetricsTellOfFallbacksAndOfWhatEndpointsFailedWith(t *testing.T) {
+	w := newWorld(t)
+	w.publish(func(d *router.Document) {
+		d.Providers[0].Endpoints = append(d.Providers[0].Endpoints, router.Endpoint{Name: "down", URL: "http://127.0.0.1:1/v1", Timeout: "30s"})
+		d.Profiles[0].DefaultModel, d.Profiles[0].FallbackModels = "lab@down/eye-1", []string{"lab@main/eye-1"}
+	})
+	s, _ := w.start()
+	path := w.picture("a.png")
+	for range 2 { // the second is cached, unless the first is asked again
+		if got := view(t, s, path, "look"); got.status != http.StatusOK {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+	}
+	text := string(get(t, "http://"+s.healthAt.String()+"/metrics").body)
+	for _, line := range []string{
+		"vision_view_fallbacks_total 1", `vision_view_requests_total{outcome="cached"} 1`,
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@down",outcome="connection"} 5`,
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@main",outcome="answered"} 1`,
+		`vision_upstream_circuit_open{endpoint="team-a/lab@down"} 1`, `vision_upstream_circuit_open{endpoint="team-a/lab@main"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
 func TestTheRouterStatusHoldsNothingSecret(t *testing.T) {
 	w := newWorld(t)
 	w.publish(func(doc *router.Document) {
