@@ -99,6 +99,13 @@ func Rules() []Rule {
 			Reason: "test/ and hack/ serve the project's own tests and builds: no product links them",
 		},
 		{
+			Packages: []string{"api/...", "cmd/...", "controllers/...", "runtime/...", "webhook/..."},
+			Forbids: func(p Package) bool {
+				return inFolder(p, "runtime/provider/exchange/exchangetest")
+			},
+			Reason: "this package is for tests of the wire protocols, and brings the package testing and its flags: only files of tests import it",
+		},
+		{
 			Packages:   []string{"api/...", "cmd/...", "controllers/...", "hack/...", "runtime/...", "test/...", "webhook/..."},
 			Transitive: true,
 			Forbids:    func(p Package) bool { return under(p, vendorSDKs...) },
