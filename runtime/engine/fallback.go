@@ -16,6 +16,12 @@ import (
 // take, second attempts and fallback models included.
 const patience = 2
 
+// grace is what a model gets on top of its share of a call's time, so that an
+// endpoint that never answers runs into its own timeout, which its circuit
+// counts, where that is as long as the share. It is shorter than any wait
+// before a second attempt.
+const grace = 50 * time.Millisecond
+
 // answer asks the chosen model, and where the policy names fallbacks and the
 // failure may pass, each of those in turn.
 func (l *look) answer(ctx context.Context) (seen *observation.Observation, cached bool, bad *fault.Fault) {
@@ -29,6 +35,19 @@ func (l *look) answer(ctx context.Context) (seen *observation.Observation, cache
 		seen, cached, bad = l.observe(ctx)
 	}
 	return seen, cached, bad
+}
+
+// until is when the chosen model must have answered. As long as a fallback is
+// left, that is after half of the time that is left: a model that keeps its
+// callers waiting must not take all of it.
+func (l *look) until() time.Time {
+	for i := range l.plan.Fallbacks {
+		if l.plan.Fallbacks[i].Usable() {
+			left := time.Until(l.deadline)
+			return l.deadline.Add(min(grace-left/2, 0))
+		}
+	}
+	return l.deadline
 }
 
 // longest is how long the whole call may take.
