@@ -69,6 +69,9 @@ func meansResponses(t *testing.T, params openairesponses.ResponseNewParams, req 
 		t.Error("the image is no data URL of a PNG")
 	}
 	samePicture(t, data)
+	if detail := parts[1].OfInputImage.Detail; detail != openairesponses.ResponseInputImageDetailAuto {
+		t.Errorf("the detail is %q", detail)
+	}
 	format := params.Text.Format.OfJSONSchema
 	if req.Schema == nil {
 		if format != nil {
