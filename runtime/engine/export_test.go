@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"io"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/observation"
@@ -54,3 +55,6 @@ func (e *Engine) FillReplies(ctx context.Context) (release func(), err error) {
 	}
 	return func() { e.large.Release(maxLargeReplies) }, nil
 }
+
+// ReadUntold is readUntold.
+func ReadUntold(from io.Reader, most int64) ([]byte, error) { return readUntold(from, most) }

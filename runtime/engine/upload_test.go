@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -111,6 +112,33 @@ func TestUploadsAreHeldAgainstThePolicy(t *testing.T) {
 				t.Errorf("kept %v, %s %s; want %s %s", kept, f.Kind, f.Reason, tc.kind, tc.reason)
 			}
 		})
+	}
+}
+
+func TestABodyOfUntoldSizeIsReadAsItIsAndTakesLittleMoreMemoryThanItMay(t *testing.T) {
+	for _, tc := range []struct{ size, most, memory int64 }{
+		{0, 20 << 20, 1 << 20},
+		{1, 1, 1 << 10},
+		{100, 50, 1 << 10},                     // over most
+		{200 << 10, 20 << 20, 1 << 20},         // in the first room
+		{256 << 10, 256 << 10, 1 << 20},        // just as large as that
+		{1 << 20, 20 << 20, 21 << 20},          // what is acquired for it is most
+		{20 << 20, 20 << 20, 21 << 20},         // just most
+		{20<<20 + 10, 20 << 20, 21 << 20},      // over most
+		{30 << 20, 1 << 30, 25<<20 + 97<<20},   // a policy that takes far larger ones
+		{30 << 20, 100 << 20, 25<<20 + 97<<20}, // and less than four times the second room
+	} {
+		data := bytes.Repeat([]byte("0123456789abcdef"), int(tc.size/16)+1)[:tc.size]
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := engine.ReadUntold(iotest.HalfReader(bytes.NewReader(data)), tc.most)
+		runtime.ReadMemStats(&after)
+		if err != nil || !bytes.Equal(got, data[:min(tc.size, tc.most+1)]) {
+			t.Errorf("%d of at most %d bytes: read %d, %v", tc.size, tc.most, len(got), err)
+		}
+		if took := int64(after.TotalAlloc - before.TotalAlloc); took > tc.memory+64<<10 {
+			t.Errorf("%d of at most %d bytes took %d bytes of memory; want at most %d", tc.size, tc.most, took, tc.memory)
+		}
 	}
 }
 
