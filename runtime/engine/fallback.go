@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -28,6 +29,7 @@ func (l *look) answer(ctx context.Context) (seen *observation.Observation, cache
 	l.deadline = time.Now().Add(l.longest())
 	seen, cached, bad = l.observe(ctx)
 	for bad != nil && bad.Retryable && ctx.Err() == nil && time.Now().Before(l.deadline) {
+		l.relist(ctx)
 		l.plan = l.plan.FallBack()
 		if l.plan.Choice == nil {
 			break
@@ -41,11 +43,10 @@ func (l *look) answer(ctx context.Context) (seen *observation.Observation, cache
 // left, that is after half of the time that is left: a model that keeps its
 // callers waiting must not take all of it.
 func (l *look) until() time.Time {
-	for i := range l.plan.Fallbacks {
-		if l.plan.Fallbacks[i].Usable() {
-			left := time.Until(l.deadline)
-			return l.deadline.Add(min(grace-left/2, 0))
-		}
+	usable := func(f selection.Fallback) bool { return f.Usable() }
+	if len(l.plan.Unlisted) > 0 || slices.ContainsFunc(l.plan.Fallbacks, usable) {
+		left := time.Until(l.deadline)
+		return l.deadline.Add(min(grace-left/2, 0))
 	}
 	return l.deadline
 }
@@ -56,6 +57,11 @@ func (l *look) longest() time.Duration {
 	for i := range l.plan.Fallbacks {
 		if f := &l.plan.Fallbacks[i]; f.Usable() {
 			longest = max(longest, l.snapshot.clientOf(f.Choice).timeout)
+		}
+	}
+	for _, need := range l.plan.Unlisted {
+		if c := l.snapshot.client(clientID(need.Provider, need.Endpoint)); c != nil {
+			longest = max(longest, c.timeout)
 		}
 	}
 	return patience * longest

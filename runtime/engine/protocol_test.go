@@ -10,8 +10,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,6 +166,49 @@ func TestAProviderThatMovesIsListedAnew(t *testing.T) {
 	r.use(listing("there"))
 	r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/here"}, fault.VisionAdapterUnavailable, "RouteNotInRouter")
 	r.view(engine.Request{Path: path, Prompt: "what", Model: "models/there"})
+}
+
+func TestAFallbackThatNoProviderDeclaresIsLookedForWhenItIsNeeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fallback string
+		reason   observation.Reason // of the fallback as a candidate
+	}{
+		"one that is listed as taking images": {"spare@default/found", observation.ReasonAdvertises},
+		"one that is listed as taking none":   {"spare@default/blind", observation.ReasonLacksImageInput},
+		"one that is not listed":              {"spare@default/none", observation.ReasonUnknownRoute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			var lists atomic.Int64
+			spare := newUpstream(t, seen)
+			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
+				if req.Method == http.MethodGet {
+					lists.Add(1)
+					_, _ = io.WriteString(w, `{"data":[{"id":"found","architecture":{"input_modalities":["image"]}},{"id":"blind","architecture":{"input_modalities":["text"]}}]}`)
+					return
+				}
+				_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+			})
+			r.use(withSpare(spare, func(d *router.Document) {
+				d.Profiles[0].FallbackModels = []string{tc.fallback}
+				d.Providers[1].Discovery = &router.Discovery{Interval: "10m0s"}
+			}))
+			path := r.file("a.png", square(t, 8, 1))
+			r.view(engine.Request{Path: path, Prompt: "what"})
+			if lists.Load() != 0 {
+				t.Errorf("a default that serves made the fallback's models be listed")
+			}
+			r.upstream.answerWith(status(http.StatusServiceUnavailable))
+			got, err := r.engine.View(background, engine.Request{Path: path, Prompt: "what else"})
+			want := []string{"models@default/see observation_failed", tc.fallback + " " + string(tc.reason)}
+			if !slices.Equal(candidates(got.VisionSelection), want) || lists.Load() != 1 {
+				t.Errorf("candidates are %q after %d lists; want %q", candidates(got.VisionSelection), lists.Load(), want)
+			}
+			if served := tc.reason == observation.ReasonAdvertises; served != (err == nil) || served && got.Observation.GeneratedBy.Model != "found" {
+				t.Errorf("the call gave %+v, %v", got.Observation, err)
+			}
+		})
+	}
 }
 
 func TestObservationsOutliveTheProcessWhereThePolicySaysSo(t *testing.T) {
