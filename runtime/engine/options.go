@@ -32,10 +32,12 @@ type Options struct {
 	// closes the set after the last View; nil means that no file may be.
 	Workspaces *workspace.Set
 	// References keeps what was looked at and what is uploaded. Nil keeps
-	// references in memory and takes no uploads. The caller closes nothing.
+	// references in memory and takes no uploads. The caller closes it after the
+	// last request.
 	References *reference.Keeper
 	// Cache is where observations outlive the process, when the policy says so
-	// (cache.persist). Nil keeps them in memory.
+	// (cache.persist). Nil keeps them in memory. The caller closes it after the
+	// last request.
 	Cache *store.Store
 	// MaxHeldBytes bounds the images that requests hold in memory at the same
 	// time; those that come on top wait. 0 means DefaultMaxHeldBytes.
@@ -57,6 +59,7 @@ type Engine struct {
 	cache    *cache.Cache
 	models   *discovery.Discovery
 	held     *semaphore.Weighted // bytes of images in memory
+	coming   *semaphore.Weighted // those among them of uploads
 	large    *semaphore.Weighted // large replies in memory
 }
 
@@ -77,7 +80,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{
 		options: o, cache: cache.New(cache.Limits{}, nil), models: discovery.New(discovery.Options{Logger: o.Logger}),
-		held: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
+		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2), large: semaphore.NewWeighted(maxLargeReplies),
 	}
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e
