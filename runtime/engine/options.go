@@ -40,7 +40,8 @@ type Options struct {
 	// last request.
 	Cache *store.Store
 	// MaxHeldBytes bounds the images that requests hold in memory at the same
-	// time; those that come on top wait. 0 means DefaultMaxHeldBytes.
+	// time; those that come on top wait. Uploads, which come at their senders'
+	// pace, take half of it at most. 0 means DefaultMaxHeldBytes.
 	MaxHeldBytes int64
 	// Logger gets one line for each failed observation, without content. Nil discards.
 	Logger *slog.Logger

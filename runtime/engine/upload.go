@@ -59,7 +59,7 @@ func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*refer
 	if size < 0 {
 		room = most
 	}
-	release, bad := e.hold(ctx, room)
+	release, bad := e.holdComing(ctx, room)
 	if bad != nil {
 		return nil, bad
 	}
@@ -80,6 +80,23 @@ func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*refer
 	kept, bad := e.options.References.Upload(observation.NewReference(
 		reference.URI(observation.ReferenceID(sum)), sum, facts.MediaType, int64(len(data)), facts.Width, facts.Height), data)
 	return kept, bad
+}
+
+// holdComing is hold for an image that is still to come, at its sender's pace.
+// Uploads take half of what may be held, so that senders who stall keep nobody
+// from looking; one that alone is over that goes alone.
+func (e *Engine) holdComing(ctx context.Context, size int64) (release func(), bad *fault.Fault) {
+	share := min(max(size, minHeldBytes), e.options.MaxHeldBytes/2)
+	if err := e.coming.Acquire(ctx, share); err != nil {
+		return nil, fault.New(fault.ImageReadFailed, "Canceled", "the upload ended before the image could be received").
+			Hint("Call again; many images are being uploaded.").Because(err)
+	}
+	held, bad := e.hold(ctx, size)
+	if bad != nil {
+		e.coming.Release(share)
+		return nil, bad
+	}
+	return func() { held(); e.coming.Release(share) }, nil
 }
 
 // receive reads an upload whole, and never more than one byte over most.

@@ -5,13 +5,16 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -150,6 +153,39 @@ func TestAnUploadIsHeldAgainstTheLimitsOfTheDayItIsLookedAt(t *testing.T) {
 	r.refused(engine.Request{Path: uri, Prompt: "what"}, fault.BudgetExceeded, "TooManyPixels")
 	r.use(func(d *router.Document) { d.Profiles[0].Limits.Image.MaxBytes = 63 })
 	r.refused(engine.Request{Path: uri, Prompt: "what"}, fault.BudgetExceeded, "TooManyBytes")
+}
+
+// stalled is a body that does not come until its context ends.
+type stalled struct {
+	ctx   context.Context
+	begun chan<- struct{}
+}
+
+func (s stalled) Read([]byte) (int, error) {
+	s.begun <- struct{}{}
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestUploadsThatStallKeepNobodyFromLooking(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	ctx, end := context.WithCancel(background)
+	begun := make(chan struct{}, 4)
+	var uploads sync.WaitGroup
+	for range cap(begun) { // more than may be held
+		uploads.Go(func() { _, _ = r.engine.Upload(ctx, stalled{ctx, begun}, 20<<20) })
+	}
+	<-begun
+	time.Sleep(50 * time.Millisecond) // for the others to begin, or to wait for it
+	looking, stop := context.WithTimeout(background, 10*time.Second)
+	defer stop()
+	if _, err := r.engine.View(looking, engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"}); err != nil {
+		t.Error(err)
+	}
+	end()
+	uploads.Wait()
+	r.upload(square(t, 8, 2), true) // they gave back what they held
 }
 
 func TestWithoutADirectoryThereAreNoUploads(t *testing.T) {
