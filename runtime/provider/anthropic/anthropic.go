@@ -18,8 +18,9 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
 )
 
-// header goes with every call. The date names the protocol's only stable
-// version; what came later needs none.
+// header goes with every call. The date names the protocol's first version: the
+// one that every server knows, those that imitate it included. An endpoint's own
+// headers may name a later one.
 var header = http.Header{"Anthropic-Version": {"2023-06-01"}}
 
 // version is the protocol's, and the first segment of its paths.

@@ -52,7 +52,7 @@ var (
 const (
 	patient = 40 * time.Second
 	// impatient leaves a slow machine the time to bring a request to its server.
-	impatient = time.Second
+	impatient = 2 * time.Second
 	// slack is what a slow machine, with the race detector, may take beyond the
 	// waits. It is well below what it would take to be patient once, or to wait as
 	// long as a row's server asks for.
