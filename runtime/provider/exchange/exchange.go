@@ -4,8 +4,9 @@
 // Package exchange is what the wire protocols have in common: one request with
 // an image in it goes out as JSON, streamed, and one JSON reply comes back
 // whole, or a fault that says by its reason what went wrong. Its Client speaks
-// any protocol that is described as a Protocol. It knows none itself, retries
-// nothing, and shows nothing of what a provider wrote.
+// any protocol that is described as a Protocol. It knows none itself, asks nothing
+// twice but a question whose structured output was refused, and shows nothing of
+// what a provider wrote.
 package exchange
 
 import (
