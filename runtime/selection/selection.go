@@ -174,7 +174,7 @@ func (c *chooser) auto() (*Plan, error) {
 	if c.checked != nil { // without it there would be a choice
 		return c.refuse(c.against())
 	}
-	return c.refuse(c.unavailable(noCandidate()))
+	return c.refuse(c.unavailable(c.noCandidate()))
 }
 
 // examine judges one canonical route and records it.
