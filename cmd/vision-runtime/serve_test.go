@@ -5,8 +5,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -269,26 +271,43 @@ func TestRequestsInFlightFinishAndNewOnesAreRefusedAfterTheSignal(t *testing.T) 
 	}
 }
 
-func TestARequestThatDoesNotFinishInTimeIsCutOff(t *testing.T) {
+func TestARequestThatDoesNotFinishInTimeIsCancelledAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.publish(nil)
 	w.upstream.set(func(u *upstream) { u.hold = make(chan struct{}) })
 	s, _ := w.start()
 	path := w.picture("a.png")
-	cut := make(chan error)
-	go func() {
-		body := `{"path":"` + path + `","prompt":"look"}`
-		resp, err := http.Post(s.url("/v1/view-image"), "application/json", strings.NewReader(body))
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		cut <- err
-	}()
+	answered := make(chan answer)
+	go func() { answered <- view(t, s, path, "look") }()
 	eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+	if err := s.shutdown(50 * time.Millisecond); err == nil {
+		t.Error("shutdown does not say that a request did not finish")
+	}
+	got := <-answered
+	if f := got.fault(t); f["reason"] != "Canceled" || f["retryable"] != true || got.object(t)["visual_reference"] == nil {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+func TestARequestThatCannotBeCancelledIsCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	conn, err := net.Dial("tcp", s.agentsAt.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	// An upload that waits for bytes does not see that it was cancelled.
+	fmt.Fprintf(conn, "POST /v1/images HTTP/1.1\r\nHost: %s\r\nContent-Type: image/png\r\nContent-Length: 9999\r\nExpect: 100-continue\r\n\r\n", s.agentsAt)
+	const asked = "HTTP/1.1 100 Continue\r\n\r\n"
+	if _, err := io.ReadFull(conn, make([]byte, len(asked))); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.shutdown(50 * time.Millisecond); err == nil {
 		t.Error("shutdown does not say that a request was cut off")
 	}
-	if err := <-cut; err == nil {
-		t.Error("the request was answered")
+	if n, err := conn.Read(make([]byte, 1)); err == nil || n != 0 {
+		t.Errorf("the upload was answered: %v", err)
 	}
 }
