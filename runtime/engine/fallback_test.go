@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -211,5 +212,47 @@ func TestAnOpenCircuitGoesToTheFallbackAtOnce(t *testing.T) {
 	state := r.engine.State()
 	if want := map[string]bool{"team/models@default": true, "team/spare@default": false}; !maps.Equal(state.CircuitOpen, want) || state.CacheEntries != 4 || state.CacheBytes == 0 {
 		t.Errorf("state = %+v", state)
+	}
+}
+
+// A default that never answers leaves a fallback that must first be listed its
+// time, and a list that never comes takes no more of it than there is.
+func TestAFallbackThatMustBeListedHasItsTimeAndNoMore(t *testing.T) {
+	for name, hangs := range map[string]bool{"a list that comes": false, "a list that never comes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			spare := newUpstream(t, seen)
+			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
+				switch {
+				case req.Method == http.MethodGet && hangs:
+					<-req.Context().Done()
+				case req.Method == http.MethodGet:
+					_, _ = io.WriteString(w, `{"data":[{"id":"found","architecture":{"input_modalities":["image"]}}]}`)
+				default:
+					_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+				}
+			})
+			r.upstream.answerWith(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
+			r.use(withSpare(spare, func(d *router.Document) {
+				d.Profiles[0].FallbackModels = []string{"spare@default/found"}
+				d.Providers[1].Discovery = &router.Discovery{Interval: "10m0s"}
+				d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = "1s", "1s"
+			}))
+			began := time.Now()
+			got, err := r.engine.View(background, engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"})
+			if took := time.Since(began); took > 7*time.Second {
+				t.Errorf("the call took %s; two timeouts of 1 s are its limit", took)
+			}
+			if hangs {
+				if f := fault.As(err); f.Reason != "Timeout" || !f.Retryable {
+					t.Errorf("the call gave %v", err)
+				}
+				return
+			}
+			if err != nil || got.Observation.GeneratedBy.Model != "found" {
+				t.Errorf("the call gave %+v, %v", got.VisionSelection, err)
+			}
+		})
 	}
 }
