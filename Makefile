@@ -12,6 +12,8 @@ RUN      ?= .
 BENCH    ?= .
 FUZZTIME ?= 20s
 TIMEOUT  ?= 15m
+# Set when PKG is everything: then the tests against the vendors' SDKs, a module of their own, are meant too.
+WHOLE    := $(filter ./...,$(PKG))
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 BINARIES := vision-operator vision-runtime vision-ocr kubectl-vision
@@ -45,12 +47,15 @@ fmt: ## Format the Go code
 .PHONY: lint
 lint: ## Run golangci-lint (.golangci.yml)
 	$(TOOL) golangci-lint run $(PKG)
+	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run ./...)
 
 ##@ Check
 
 .PHONY: test
 test: ready ## Run the tests on a real API server (PKG=./runtime/... RUN=TestName to narrow)
-	go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) | go run ./hack/testsummary
+	{ status=0; go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
+	  $(if $(WHOLE),(cd test/vendors && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
+	  exit $$status; } | go run ./hack/testsummary
 
 .PHONY: bench
 bench: ready ## Run the benchmarks (BENCH=Probe to narrow)

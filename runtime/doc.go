@@ -6,7 +6,7 @@
 //
 // Nothing below it imports Kubernetes. The flow of one request is
 //
-//	reload -> router.Document -> engine snapshot -> workspace -> probe -> provider -> observation
+//	reload -> router.Document -> engine snapshot -> workspace or reference -> probe -> selection -> cache -> provider -> observation
 //
 // and serve/rest and serve/mcp are adapters over engine.
 package runtime

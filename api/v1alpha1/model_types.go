@@ -144,9 +144,10 @@ type ModelLimits struct {
 
 	// MediaTypes are the image types that the vendor takes for this model. Types
 	// beside png, jpeg, gif and webp, which every policy accepts, are accepted for
-	// this model as well; an image of a type that is not listed is refused for it.
-	// A policy's own list narrows what is accepted for every model. An empty list
-	// is refused: a model that accepts none has imageInput: false.
+	// this model as well. A list that names any of these four is complete: those of
+	// them that it leaves out are refused for this model; a list that names none of
+	// them adds to them. A policy's own list narrows what is accepted for every
+	// model. An empty list is refused: a model that accepts none has imageInput: false.
 	//
 	// Rules: 1 to 16 types of the form image/…, in lower case, without parameters.
 	// Example: `[image/png, image/jpeg, image/heic]`. Absent: png, jpeg, gif and webp.

@@ -142,7 +142,8 @@ type VisionPolicySpec struct {
 	AllowedModels []string `json:"allowedModels,omitzero"`
 
 	// PerCallModel says whether a call may name its model. Denied: every call
-	// takes the default.
+	// takes the default, and where that is auto, what a caller says of its own
+	// model counts for nothing.
 	//
 	// Example: `Denied`. Default, applied by the compiler: `Allowed`.
 	//

@@ -123,8 +123,9 @@ type VisionProviderSpec struct {
 	// operator never does. A model that an endpoint lists, and says takes images,
 	// then takes part in routes as well: behind all declared ones, and still
 	// under the allow-lists. What is declared is never overridden. An endpoint is
-	// asked only when no declared model can serve a call, or when a call or
-	// defaultModel names a model that is not declared.
+	// asked only when no declared model can serve a call, when a call or
+	// defaultModel names a model that is not declared, or when a fallback is needed
+	// and one of fallbackModels is such a model.
 	//
 	// Example: `{interval: 10m}`. Absent: nothing is discovered.
 	//

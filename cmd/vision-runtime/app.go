@@ -17,6 +17,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/reload"
 	"github.com/visionoperator/vision-operator/runtime/serve/rest"
@@ -47,6 +48,7 @@ func newApp(cfg config, log *slog.Logger) (*app, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening workspaces: %w", err), kept.close())
 	}
+	metrics := telemetry.New(time.Now())
 	eng := engine.New(engine.Options{
 		Profile:      cfg.profile,
 		Workspaces:   spaces,
@@ -55,9 +57,12 @@ func newApp(cfg config, log *slog.Logger) (*app, error) {
 		Cache:        kept.observations,
 		MaxHeldBytes: cfg.inFlight,
 		Logger:       log,
-		Version:      buildVersion(),
+		Attempted: func(a retry.Attempt) {
+			metrics.Attempted(a.Endpoint, a.Reason, a.Took, a.Usage.InputTokens, a.Usage.OutputTokens)
+		},
+		Version: buildVersion(),
 	})
-	a := &app{cfg: cfg, log: log, spaces: spaces, kept: kept, engine: eng, metrics: telemetry.New(time.Now())}
+	a := &app{cfg: cfg, log: log, spaces: spaces, kept: kept, engine: eng, metrics: metrics}
 	a.reloader = reload.New(reload.Options{Path: cfg.router, Apply: eng.Use, Logger: log})
 	_ = a.reloader.Load() // told by the log, by GET /v1/router and by every call
 	return a, nil
@@ -119,6 +124,9 @@ func (a *app) view(ctx context.Context, call tool.Call) (result *observation.Res
 		}
 		outcome := outcomeOf(result, err)
 		done(outcome)
+		if outcome == telemetry.Observed && result.VisionSelection.SelectionReason == observation.ReasonFallback {
+			a.metrics.FellBack()
+		}
 		attributes := []any{"outcome", outcome, "duration_ms", time.Since(began).Milliseconds()}
 		if err != nil {
 			attributes = append(attributes, "reason", fault.As(err).Reason)
@@ -129,8 +137,8 @@ func (a *app) view(ctx context.Context, call tool.Call) (result *observation.Res
 	return a.engine.View(ctx, engine.Request{Path: call.Path, Prompt: call.Prompt, Model: call.Model, PrimaryModel: call.PrimaryModel})
 }
 
-// upload keeps one image: it logs what came of it, and turns a panic into a
-// fault, as view does.
+// upload keeps one image: it counts and logs what came of it, and turns a panic
+// into a fault, as view does.
 func (a *app) upload(ctx context.Context, r io.Reader, size int64) (kept *reference.Kept, err error) {
 	began := time.Now()
 	defer func() {
@@ -140,10 +148,12 @@ func (a *app) upload(ctx context.Context, r io.Reader, size int64) (kept *refere
 		duration := time.Since(began).Milliseconds()
 		if err != nil {
 			f := fault.As(err)
+			a.metrics.UploadEnded(string(f.Kind))
 			a.log.Info("upload answered", "outcome", string(f.Kind), "duration_ms", duration, "reason", f.Reason)
 			return
 		}
-		a.log.Info("upload answered", "outcome", "kept", "duration_ms", duration, "bytes", kept.Reference.ByteCount, "existed", kept.Existed)
+		a.metrics.UploadEnded(telemetry.Kept)
+		a.log.Info("upload answered", "outcome", telemetry.Kept, "duration_ms", duration, "bytes", kept.Reference.ByteCount, "existed", kept.Existed)
 	}()
 	return a.engine.Upload(ctx, r, size)
 }
@@ -203,8 +213,11 @@ func (a *app) routerStatus() rest.RouterStatus {
 	return status
 }
 
-// routerMetrics is the same for probes and metrics.
-func (a *app) routerMetrics() telemetry.Router {
-	state := a.reloader.State()
-	return telemetry.Router{Loaded: state.Loaded, LoadedAt: state.LoadedAt, Failing: state.LastError != ""}
+// state is what probes and metrics tell of the runtime.
+func (a *app) state() telemetry.State {
+	router, held := a.reloader.State(), a.engine.State()
+	return telemetry.State{
+		Router:       telemetry.Router{Loaded: router.Loaded, LoadedAt: router.LoadedAt, Failing: router.LastError != ""},
+		CacheEntries: held.CacheEntries, CacheBytes: held.CacheBytes, CircuitOpen: held.CircuitOpen,
+	}
 }

@@ -8,7 +8,9 @@ import (
 	"io"
 	"sync"
 
+	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/serve/mcp"
+	"github.com/visionoperator/vision-operator/runtime/serve/tool"
 )
 
 // mcpCommand serves one MCP session on standard input and output until the
@@ -27,7 +29,18 @@ func mcpCommand(ctx context.Context, cfg config, stdin io.ReadCloser, stdout, st
 	defer background.Wait()
 	defer stop()
 	background.Go(func() { _ = a.reloader.Run(ctx) })
-	return mcp.ServeStdio(ctx, mcp.NewServer(a.view, buildVersion()), stdin, keepOpen{stdout})
+	return mcp.ServeStdio(ctx, mcp.NewServer(until(ctx, a.view), buildVersion()), stdin, keepOpen{stdout})
+}
+
+// until is view, cancelled when ctx ends: a session that closes waits for its
+// calls, and a call may wait for a model for minutes.
+func until(ctx context.Context, view tool.View) tool.View {
+	return func(calling context.Context, call tool.Call) (*observation.Result, error) {
+		calling, cancel := context.WithCancel(calling)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		return view(calling, call)
+	}
 }
 
 // keepOpen is a writer whose owner closes it.

@@ -254,38 +254,53 @@ func TestTheBuiltCommandEndsOnSIGTERMWhileItServesMCP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t)
-	cmd := exec.Command(path, "mcp", "--router", w.router, "--profile", "policy/default")
-	stdin, err := cmd.StdinPipe() // stays open
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-	if _, err := stdin.Write([]byte(hello + "\n")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			t.Errorf("exit: %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		_ = cmd.Process.Kill()
-		t.Fatal("still running 10 s after SIGTERM")
+	for name, looking := range map[string]bool{"idle": false, "while a model is looking": true} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.publish(nil)
+			w.upstream.set(func(u *upstream) { u.hold = make(chan struct{}) })
+			cmd := exec.Command(path, "mcp", "--router", w.router, "--profile", "policy/default", "--secrets", w.secrets, "--workspace", w.workspace)
+			stdin, err := cmd.StdinPipe() // stays open
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+			if _, err := stdin.Write([]byte(hello + "\n")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+			if looking {
+				arguments, _ := json.Marshal(map[string]string{"path": w.picture("a.png"), "prompt": "look"})
+				call := `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+					`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ViewImage","arguments":` + string(arguments) + `}}` + "\n"
+				if _, err := stdin.Write([]byte(call)); err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			select {
+			case err := <-ended:
+				if err != nil {
+					t.Errorf("exit: %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				_ = cmd.Process.Kill()
+				t.Fatal("still running 10 s after SIGTERM")
+			}
+		})
 	}
 }

@@ -23,7 +23,7 @@ import (
 )
 
 // How long the listeners wait. There is no limit on writing an answer for
-// agents: a model's time is bounded by its endpoint's timeout.
+// agents: a look's time is bounded by the timeouts of the endpoints it may use.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = time.Minute
@@ -32,6 +32,8 @@ const (
 	// drainTimeout is what requests in flight get after SIGTERM: below
 	// Kubernetes' default grace period of 30 s.
 	drainTimeout = 25 * time.Second
+	// cancelTimeout is what those that did not finish get on top to say so.
+	cancelTimeout = time.Second
 )
 
 const maxHeaderBytes = 64 << 10
@@ -47,6 +49,7 @@ type server struct {
 	failed             chan error // what ended a listener too early
 	background         sync.WaitGroup
 	stop               context.CancelFunc
+	cancel             context.CancelFunc // of all requests for agents
 }
 
 // serveCommand serves until ctx ends, then lets requests in flight finish.
@@ -76,7 +79,8 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 		return nil, errors.Join(err, agents.Close(), probes.Close())
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop}
+	requests, cancel := context.WithCancel(context.Background())
+	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop, cancel: cancel}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.agents = &http.Server{
 		Handler: serve.Handler(a.routes(), serve.Options{
@@ -84,10 +88,11 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
+		BaseContext:                  func(net.Listener) context.Context { return requests },
 		DisableGeneralOptionsHandler: true, // "OPTIONS *" is for the guard as well
 	}
 	s.health = &http.Server{
-		Handler:           health.Handler(health.Options{Started: s.started.Load, Router: a.routerMetrics, Metrics: a.metrics}),
+		Handler:           health.Handler(health.Options{Started: s.started.Load, State: a.state, Metrics: a.metrics}),
 		ReadHeaderTimeout: healthTimeout, ReadTimeout: healthTimeout, WriteTimeout: healthTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
 	}
@@ -124,20 +129,27 @@ func (s *server) listen(name string, srv *http.Server, l net.Listener) {
 	}
 }
 
-// shutdown takes no new requests and waits for those in flight, up to a time.
-// Probes are answered until the end.
+// shutdown takes no new requests and waits for those in flight, up to a time;
+// then it cancels them, and each answers that it was. Probes are answered until
+// the end.
 func (s *server) shutdown(wait time.Duration) error {
 	s.app.log.Info("shutting down", "drain_seconds", wait.Seconds())
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	err := s.agents.Shutdown(ctx)
+	err := s.drain(wait)
+	s.cancel()
 	if err != nil {
 		err = fmt.Errorf("waiting for requests in flight: %w", err)
+		_ = s.drain(cancelTimeout)
 	}
-	_ = s.agents.Close() // what did not finish in time
+	_ = s.agents.Close() // what did not even end then
 	_ = s.health.Close()
 	s.stop()
 	s.background.Wait()
 	s.app.close()
 	return err
+}
+
+func (s *server) drain(wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	return s.agents.Shutdown(ctx)
 }

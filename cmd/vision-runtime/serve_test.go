@@ -5,8 +5,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -178,10 +180,40 @@ func TestProbesAndMetricsTellTheState(t *testing.T) {
 	view(t, s, path, "look")
 	view(t, s, path, "look")
 	view(t, s, "/etc/passwd", "look")
+	upload(t, s, []byte("no image"), 8)
 	text := string(get(t, health+"/metrics").body)
 	for _, line := range []string{
 		`vision_view_requests_total{outcome="observed"} 1`, `vision_view_requests_total{outcome="cached"} 1`,
 		`vision_view_requests_total{outcome="policy_denied"} 1`, "vision_router_loaded 1", "vision_router_failing 0", "vision_views_in_flight 0",
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@main",outcome="answered"} 1`,
+		`vision_upstream_circuit_open{endpoint="team-a/lab@main"} 0`, "vision_cache_entries 1", "vision_view_fallbacks_total 0",
+		`vision_upload_requests_total{outcome="invalid_tool_input"} 1`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestMetricsTellOfFallbacksAndOfWhatEndpointsFailedWith(t *testing.T) {
+	w := newWorld(t)
+	w.publish(func(d *router.Document) {
+		d.Providers[0].Endpoints = append(d.Providers[0].Endpoints, router.Endpoint{Name: "down", URL: "http://127.0.0.1:1/v1", Timeout: "30s"})
+		d.Profiles[0].DefaultModel, d.Profiles[0].FallbackModels = "lab@down/eye-1", []string{"lab@main/eye-1"}
+	})
+	s, _ := w.start()
+	path := w.picture("a.png")
+	for range 2 { // the second is cached, unless the first is asked again
+		if got := view(t, s, path, "look"); got.status != http.StatusOK {
+			t.Fatalf("status %d: %s", got.status, got.body)
+		}
+	}
+	text := string(get(t, "http://"+s.healthAt.String()+"/metrics").body)
+	for _, line := range []string{
+		"vision_view_fallbacks_total 1", `vision_view_requests_total{outcome="cached"} 1`,
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@down",outcome="connection"} 5`,
+		`vision_upstream_attempt_duration_seconds_count{endpoint="team-a/lab@main",outcome="answered"} 1`,
+		`vision_upstream_circuit_open{endpoint="team-a/lab@down"} 1`, `vision_upstream_circuit_open{endpoint="team-a/lab@main"} 0`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no %q in\n%s", line, text)
@@ -239,26 +271,43 @@ func TestRequestsInFlightFinishAndNewOnesAreRefusedAfterTheSignal(t *testing.T) 
 	}
 }
 
-func TestARequestThatDoesNotFinishInTimeIsCutOff(t *testing.T) {
+func TestARequestThatDoesNotFinishInTimeIsCancelledAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.publish(nil)
 	w.upstream.set(func(u *upstream) { u.hold = make(chan struct{}) })
 	s, _ := w.start()
 	path := w.picture("a.png")
-	cut := make(chan error)
-	go func() {
-		body := `{"path":"` + path + `","prompt":"look"}`
-		resp, err := http.Post(s.url("/v1/view-image"), "application/json", strings.NewReader(body))
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		cut <- err
-	}()
+	answered := make(chan answer)
+	go func() { answered <- view(t, s, path, "look") }()
 	eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+	if err := s.shutdown(50 * time.Millisecond); err == nil {
+		t.Error("shutdown does not say that a request did not finish")
+	}
+	got := <-answered
+	if f := got.fault(t); f["reason"] != "Canceled" || f["retryable"] != true || got.object(t)["visual_reference"] == nil {
+		t.Errorf("status %d: %s", got.status, got.body)
+	}
+}
+
+func TestARequestThatCannotBeCancelledIsCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	s, _ := w.start()
+	conn, err := net.Dial("tcp", s.agentsAt.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	// An upload that waits for bytes does not see that it was cancelled.
+	fmt.Fprintf(conn, "POST /v1/images HTTP/1.1\r\nHost: %s\r\nContent-Type: image/png\r\nContent-Length: 9999\r\nExpect: 100-continue\r\n\r\n", s.agentsAt)
+	const asked = "HTTP/1.1 100 Continue\r\n\r\n"
+	if _, err := io.ReadFull(conn, make([]byte, len(asked))); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.shutdown(50 * time.Millisecond); err == nil {
 		t.Error("shutdown does not say that a request was cut off")
 	}
-	if err := <-cut; err == nil {
-		t.Error("the request was answered")
+	if n, err := conn.Read(make([]byte, 1)); err == nil || n != 0 {
+		t.Errorf("the upload was answered: %v", err)
 	}
 }

@@ -301,7 +301,7 @@ func TestAPanicBecomesAFaultAndIsCounted(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	var text bytes.Buffer
-	_ = broken.metrics.Write(&text, telemetry.Router{})
+	_ = broken.metrics.Write(&text, telemetry.State{})
 	if !strings.Contains(text.String(), `{outcome="vision_observation_failed"} 1`) {
 		t.Errorf("not counted:\n%s", &text)
 	}

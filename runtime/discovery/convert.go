@@ -6,6 +6,8 @@ package discovery
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/visionoperator/vision-operator/runtime/provider"
@@ -48,8 +50,12 @@ func rank(m router.Model) int {
 	return 1
 }
 
-// nameable reports whether a route may name a model so.
+// nameable reports whether a route may name a model so. What cannot be printed,
+// such as a sign that turns the direction of the text, is no name: nobody
+// declared it, and it is shown in answers and logs.
 func nameable(name string) bool {
 	_, err := router.ParseRoute("p/" + name)
-	return err == nil && utf8.ValidString(name)
+	return err == nil && utf8.ValidString(name) && !strings.ContainsFunc(name, unprintable)
 }
+
+func unprintable(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }

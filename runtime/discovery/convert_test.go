@@ -52,6 +52,10 @@ func TestAListInTheRoutersTerms(t *testing.T) {
 			[]provider.Listed{{Name: ""}, {Name: "two words"}, {Name: "line\nbreak"}, {Name: "\xff"}, {Name: strings.Repeat("m", 254)}, {Name: "fine@latest"}},
 			[]router.Model{{Name: "fine@latest"}},
 		},
+		"a name that cannot be printed is left out": {
+			[]provider.Listed{{Name: "\u202eevil"}, {Name: "line\u2028two"}, {Name: "zero\u200bwidth"}, {Name: "lost\ufffd"}, {Name: "été-3"}},
+			[]router.Model{{Name: "été-3"}},
+		},
 		"of a name that comes twice, the entry that takes images counts": {
 			[]provider.Listed{{Name: "a"}, {Name: "a", ImageInput: provider.Yes, MaxOutputTokens: 7}, {Name: "a", ImageInput: provider.No}},
 			[]router.Model{{Name: "a", ImageInput: true, MaxOutputTokens: 7}},

@@ -14,9 +14,28 @@ import (
 
 // discover asks those endpoints for their models whose lists may matter to a
 // choice: in most cases none.
-func (l *look) discover(ctx context.Context, in selection.Input) router.Discovered {
+func (l *look) discover(ctx context.Context) {
+	l.needs = selection.NeedsDiscovery(l.input)
+	l.input.Discovered = l.lists(ctx)
+}
+
+// relist asks those endpoints that may list a fallback which no provider
+// declares, now that one is needed, and judges the fallbacks anew.
+func (l *look) relist(ctx context.Context) {
+	if len(l.plan.Unlisted) == 0 {
+		return
+	}
+	ctx, cancel := context.WithDeadline(ctx, l.deadline)
+	defer cancel()
+	l.needs = append(l.needs, l.plan.Unlisted...)
+	l.input.Discovered = l.lists(ctx)
+	l.plan = l.plan.Relist(l.input)
+}
+
+// lists are the models that the endpoints of l.needs list.
+func (l *look) lists(ctx context.Context) router.Discovered {
 	var targets []discovery.Target
-	for _, need := range selection.NeedsDiscovery(in) {
+	for _, need := range l.needs {
 		c := l.snapshot.client(clientID(need.Provider, need.Endpoint))
 		if c == nil || c.wire == nil {
 			continue

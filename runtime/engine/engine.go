@@ -66,19 +66,21 @@ type look struct {
 	request  Request
 
 	picture  *picture
+	input    selection.Input  // what plan is made of
+	needs    []selection.Need // the endpoints whose lists are in input
 	plan     *selection.Plan
 	deadline time.Time
 }
 
 // choose selects the model, once and on one snapshot.
 func (l *look) choose(ctx context.Context) *fault.Fault {
-	in := selection.Input{
+	l.input = selection.Input{
 		Document: l.snapshot.doc, Profile: l.profile, Model: l.request.Model, Primary: l.request.PrimaryModel,
 		Unmounted: l.snapshot.unmounted(), Check: l.check,
 	}
-	in.Discovered = l.discover(ctx, in)
+	l.discover(ctx)
 	var err error
-	if l.plan, err = selection.Select(in); err != nil {
+	if l.plan, err = selection.Select(l.input); err != nil {
 		return fault.As(err)
 	}
 	return nil

@@ -332,8 +332,8 @@ func TestAnEndpointWithABrokenCABundleIsRefusedAloneAndTheRestServes(t *testing.
 	})
 	path := r.file("a.png", square(t, 8, 1))
 	f := r.refused(engine.Request{Path: path, Prompt: "what", Model: "models@broken/see"}, fault.VisionAdapterUnavailable, "EndpointInvalid")
-	if f.result.VisualReference == nil {
-		t.Error("no reference")
+	if f.result.VisualReference == nil || f.fault.Details["selected_mode"] != observation.ModeUnavailable || f.fault.Details["candidates"] == nil {
+		t.Errorf("result = %+v, details = %v", f.result, f.fault.Details)
 	}
 	r.view(engine.Request{Path: path, Prompt: "what"})
 }
@@ -403,7 +403,7 @@ func TestLargeRepliesWaitForTheirTurnAndSmallOnesDoNot(t *testing.T) {
 		r.use(func(doc *router.Document) { doc.Profiles[0].Cache.MaxBytes = 1 }) // nothing is kept
 	}
 	r.upstream.answerWith(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, strings.Repeat(" ", 2*provider.SmallReply))
+		_, _ = io.WriteString(w, strings.Repeat("?", 2*provider.SmallReply))
 	})
 	r.refused(engine.Request{Path: path, Prompt: "large and bad"}, fault.VisionObservationFailed, "InvalidResponse")
 	later, stopLater := context.WithTimeout(background, 10*time.Second)

@@ -3,7 +3,24 @@
 
 package engine
 
-import "context"
+import (
+	"context"
+	"io"
+
+	"github.com/visionoperator/vision-operator/runtime/cache"
+	"github.com/visionoperator/vision-operator/runtime/observation"
+	"github.com/visionoperator/vision-operator/runtime/selection"
+)
+
+// GenerationPolicy is generationPolicy.
+const GenerationPolicy = generationPolicy
+
+// KeyOf is the key of what a choice, on an endpoint of that digest, says of an
+// image of that digest.
+func KeyOf(choice *selection.Choice, endpointDigest, sha256, prompt string) cache.Key {
+	pic := &picture{reference: observation.NewReference("/a.png", sha256, "image/png", 1, 1, 1)}
+	return cacheKey(choice, &client{digest: endpointDigest}, pic, prompt)
+}
 
 // FileFault is fileFault, for failures that a test cannot cause on every machine.
 var FileFault = fileFault
@@ -38,3 +55,6 @@ func (e *Engine) FillReplies(ctx context.Context) (release func(), err error) {
 	}
 	return func() { e.large.Release(maxLargeReplies) }, nil
 }
+
+// ReadUntold is readUntold.
+func ReadUntold(from io.Reader, most int64) ([]byte, error) { return readUntold(from, most) }

@@ -5,8 +5,11 @@ package engine_test
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,8 +125,73 @@ func TestAWholeCallEndsInTimeWhateverItTries(t *testing.T) {
 	if took := time.Since(began); took < 500*time.Millisecond || took > 3*time.Second {
 		t.Errorf("the call took %s; two timeouts of 300 ms are its limit", took)
 	}
+	if n := r.upstream.calls.Load() + spare.calls.Load(); n > 3 { // without a limit there would be six
+		t.Errorf("in that time %d attempts were made", n)
+	}
 	if !f.fault.Retryable {
 		t.Error("a call that ran out of time may be made again")
+	}
+}
+
+func TestAModelThatNeverAnswersLeavesTimeForItsFallbacks(t *testing.T) {
+	silent := func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() }
+	for name, tc := range map[string]struct {
+		timeout string // of the default's endpoint
+		spare   string // of the fallbacks' endpoint
+		calls   int64  // of the default
+		edit    func(*router.Document)
+		hung    int64 // how many calls of the fallbacks get no answer either
+	}{
+		"as patient as its fallback":       {timeout: "1s", spare: "1s", calls: 1},
+		"more patient than its fallback":   {timeout: "1s", spare: "500ms", calls: 1},
+		"less patient, and so asked again": {timeout: "100ms", spare: "2s", calls: 3},
+		"and neither does the fallback after it": {timeout: "2s", spare: "2s", calls: 1, hung: 1, edit: func(d *router.Document) {
+			d.Profiles[0].FallbackModels = []string{"spare@default/see-3", "spare@default/see-4"}
+			d.Providers[1].Models = append(d.Providers[1].Models, router.Model{Name: "see-4", ImageInput: true})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			spare := newUpstream(t, seen)
+			r.use(withSpare(spare, func(d *router.Document) {
+				d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = tc.timeout, tc.spare
+				if tc.edit != nil {
+					tc.edit(d)
+				}
+			}))
+			r.upstream.answerWith(silent)
+			var asked atomic.Int64
+			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
+				if asked.Add(1) <= tc.hung {
+					silent(w, req)
+					return
+				}
+				spare.look(w)
+			})
+			got := r.view(engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"})
+			if got.VisionSelection.SelectionReason != observation.ReasonFallback {
+				t.Errorf("selection = %+v", got.VisionSelection)
+			}
+			r.wantCalls(tc.calls)
+		})
+	}
+}
+
+func TestATimeoutAsLongAsAModelsShareCountsForItsCircuit(t *testing.T) {
+	r := newRig(t)
+	spare := newUpstream(t, seen)
+	r.use(withSpare(spare, func(d *router.Document) {
+		d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = "100ms", "100ms"
+	}))
+	r.upstream.answerWith(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
+	path := r.file("a.png", square(t, 8, 1))
+	const views = 20
+	for i := range views {
+		r.view(engine.Request{Path: path, Prompt: fmt.Sprintf("what %d", i)})
+	}
+	if calls := r.upstream.calls.Load(); calls < 5 || calls == views { // five, and more only where this machine is slow
+		t.Errorf("an endpoint that never answers was called %d times by %d calls", calls, views)
 	}
 }
 
@@ -141,4 +209,50 @@ func TestAnOpenCircuitGoesToTheFallbackAtOnce(t *testing.T) {
 		t.Errorf("the fallback was called %d times", spare.calls.Load())
 	}
 	r.refused(engine.Request{Path: path, Prompt: "what else", Model: "models/see"}, fault.VisionAdapterUnavailable, "CircuitOpen")
+	state := r.engine.State()
+	if want := map[string]bool{"team/models@default": true, "team/spare@default": false}; !maps.Equal(state.CircuitOpen, want) || state.CacheEntries != 4 || state.CacheBytes == 0 {
+		t.Errorf("state = %+v", state)
+	}
+}
+
+// A default that never answers leaves a fallback that must first be listed its
+// time, and a list that never comes takes no more of it than there is.
+func TestAFallbackThatMustBeListedHasItsTimeAndNoMore(t *testing.T) {
+	for name, hangs := range map[string]bool{"a list that comes": false, "a list that never comes": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			spare := newUpstream(t, seen)
+			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
+				switch {
+				case req.Method == http.MethodGet && hangs:
+					<-req.Context().Done()
+				case req.Method == http.MethodGet:
+					_, _ = io.WriteString(w, `{"data":[{"id":"found","architecture":{"input_modalities":["image"]}}]}`)
+				default:
+					_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+				}
+			})
+			r.upstream.answerWith(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
+			r.use(withSpare(spare, func(d *router.Document) {
+				d.Profiles[0].FallbackModels = []string{"spare@default/found"}
+				d.Providers[1].Discovery = &router.Discovery{Interval: "10m0s"}
+				d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = "1s", "1s"
+			}))
+			began := time.Now()
+			got, err := r.engine.View(background, engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"})
+			if took := time.Since(began); took > 7*time.Second {
+				t.Errorf("the call took %s; two timeouts of 1 s are its limit", took)
+			}
+			if hangs {
+				if f := fault.As(err); f.Reason != "Timeout" || !f.Retryable {
+					t.Errorf("the call gave %v", err)
+				}
+				return
+			}
+			if err != nil || got.Observation.GeneratedBy.Model != "found" {
+				t.Errorf("the call gave %+v, %v", got.VisionSelection, err)
+			}
+		})
+	}
 }

@@ -93,6 +93,11 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		(*h)(w, r)
 		return
 	}
+	u.look(w)
+}
+
+// look answers with the model's text.
+func (u *upstream) look(w http.ResponseWriter) {
 	content, _ := json.Marshal(u.answer)
 	_, _ = io.WriteString(w, `{"choices":[{"finish_reason":"stop","message":{"content":`+string(content)+`}}]}`)
 }

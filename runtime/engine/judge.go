@@ -76,18 +76,28 @@ func typeNotAccepted(mediaType, owner string, accepted []string) *fault.Fault {
 		Hint("Convert the image to a supported type.")
 }
 
-// checkType holds an image's type against a model: the four that every model
-// takes, and those that its own limits name. A model that names any takes no
-// other.
+// checkType holds an image's type against a model; see takenBy.
 func checkType(mediaType string, model *router.Model, owner string) *fault.Fault {
-	accepted := router.DefaultMediaTypes()
-	if model.Limits != nil && len(model.Limits.MediaTypes) > 0 {
-		accepted = model.Limits.MediaTypes
-	}
+	accepted := takenBy(model)
 	if slices.Contains(accepted, mediaType) {
 		return nil
 	}
 	return typeNotAccepted(mediaType, owner, accepted)
+}
+
+// takenBy are the types that a model takes: the four that every model takes, and
+// those that its own limits list. A list that names any of the four is complete,
+// and leaves out the others of them.
+func takenBy(model *router.Model) []string {
+	four := router.DefaultMediaTypes()
+	if model.Limits == nil || len(model.Limits.MediaTypes) == 0 {
+		return four
+	}
+	listed := model.Limits.MediaTypes
+	if slices.ContainsFunc(listed, func(t string) bool { return slices.Contains(four, t) }) {
+		return listed
+	}
+	return slices.Concat(four, listed)
 }
 
 // checkAnyModel refuses a type that no model of the profile takes.

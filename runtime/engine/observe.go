@@ -51,7 +51,7 @@ func cacheKey(choice *selection.Choice, c *client, pic *picture, prompt string) 
 func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fault.Fault) {
 	route, chosen := l.plan.Choice.Route, l.plan.Selection
 	by := observation.GeneratedBy{Mode: chosen.SelectedMode, Provider: route.Provider, Model: route.Model, SelectionReason: chosen.SelectionReason}
-	client, deadline := l.snapshot.clientOf(l.plan.Choice), l.deadline
+	client, deadline := l.snapshot.clientOf(l.plan.Choice), l.until()
 	key := cacheKey(l.plan.Choice, client, l.picture, l.request.Prompt)
 	asked := ask(l.plan.Choice, l.picture, l.request.Prompt)
 	data, source, err := l.engine.cache.Do(ctx, key, func(ctx context.Context) ([]byte, error) {

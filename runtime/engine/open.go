@@ -66,7 +66,7 @@ func (e *Engine) open(ctx context.Context, path string, limits *router.Limits) (
 func (e *Engine) openFile(ctx context.Context, path string, limits *router.Limits) (*picture, *fault.Fault) {
 	h, err := e.options.Workspaces.Open(path)
 	if err != nil {
-		return nil, fileFault(err, path)
+		return nil, e.openFault(err, path)
 	}
 	defer func() { _ = h.Close() }() // only read from
 	if bad := checkBytes(h.Size(), limits); bad != nil {
@@ -144,6 +144,17 @@ func read(h *workspace.Handle, path string, limits *router.Limits) (*picture, *f
 	}, nil
 }
 
+// openFault is fileFault, for a file that was to be opened: where there is no
+// workspace at all, no path of a file can do.
+func (e *Engine) openFault(err error, path string) *fault.Fault {
+	f := fileFault(err, path)
+	if f.Reason == string(workspace.OutsideWorkspace) && len(e.options.Workspaces.Dirs()) == 0 {
+		f.Message = "the path is in no workspace: this runtime has none"
+		f.RecoveryHint = "Upload the image with POST /v1/images and give the uri that is answered as path."
+	}
+	return f
+}
+
 // fileFault maps what the workspace refused to the kind that callers know.
 func fileFault(err error, path string) *fault.Fault {
 	e, ok := errors.AsType[*workspace.Error](err)
@@ -157,7 +168,7 @@ func fileFault(err error, path string) *fault.Fault {
 	switch e.Reason {
 	case workspace.OutsideWorkspace:
 		f = fault.New(fault.PolicyDenied, string(e.Reason), "the path, or a symbolic link on its way, leads outside the workspaces").
-			With("field", fieldPath).Hint("Copy the image into a workspace and give that path.")
+			With("field", fieldPath).Hint("Copy the image into a workspace and give that path, or upload it with POST /v1/images and give its uri.")
 	case workspace.Blank:
 		f = invalid("path must not be empty", "Call again with a path.")
 	case workspace.NotFound:

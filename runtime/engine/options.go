@@ -13,6 +13,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/discovery"
+	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/store"
@@ -31,16 +32,22 @@ type Options struct {
 	// closes the set after the last View; nil means that no file may be.
 	Workspaces *workspace.Set
 	// References keeps what was looked at and what is uploaded. Nil keeps
-	// references in memory and takes no uploads. The caller closes nothing.
+	// references in memory and takes no uploads. The caller closes it after the
+	// last request.
 	References *reference.Keeper
 	// Cache is where observations outlive the process, when the policy says so
-	// (cache.persist). Nil keeps them in memory.
+	// (cache.persist). Nil keeps them in memory. The caller closes it after the
+	// last request.
 	Cache *store.Store
 	// MaxHeldBytes bounds the images that requests hold in memory at the same
-	// time; those that come on top wait. 0 means DefaultMaxHeldBytes.
+	// time; those that come on top wait. Uploads, which come at their senders'
+	// pace, take half of it at most. 0 means DefaultMaxHeldBytes.
 	MaxHeldBytes int64
 	// Logger gets one line for each failed observation, without content. Nil discards.
 	Logger *slog.Logger
+	// Attempted is told of each attempt at a provider's endpoint, for metrics; it
+	// is called from any goroutine and returns at once. Nil tells nobody.
+	Attempted func(retry.Attempt)
 	// Version is told to providers in the user agent.
 	Version string
 }
@@ -53,6 +60,7 @@ type Engine struct {
 	cache    *cache.Cache
 	models   *discovery.Discovery
 	held     *semaphore.Weighted // bytes of images in memory
+	coming   *semaphore.Weighted // those among them of uploads
 	large    *semaphore.Weighted // large replies in memory
 }
 
@@ -73,7 +81,7 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{
 		options: o, cache: cache.New(cache.Limits{}, nil), models: discovery.New(discovery.Options{Logger: o.Logger}),
-		held: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
+		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2), large: semaphore.NewWeighted(maxLargeReplies),
 	}
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e
@@ -111,6 +119,29 @@ func (e *Engine) persist(on bool) {
 		e.cache.SetStore(nil)
 		e.options.Cache.SetLimits(0, 0)
 	}
+}
+
+// State is what an engine holds and uses at a moment, for metrics.
+type State struct {
+	// CacheEntries and CacheBytes are what the cache holds in memory.
+	CacheEntries int
+	CacheBytes   int64
+	// CircuitOpen says for each endpoint that can be called,
+	// "namespace/name@endpoint", whether it is not asked because it keeps failing.
+	CircuitOpen map[string]bool
+}
+
+// State tells what is held and used now.
+func (e *Engine) State() State {
+	state := State{CacheEntries: e.cache.Len(), CacheBytes: e.cache.Bytes(), CircuitOpen: map[string]bool{}}
+	if s := e.snapshot.Load(); s != nil {
+		for id, c := range s.clients {
+			if c.observer != nil {
+				state.CircuitOpen[id] = c.observer.CircuitOpen()
+			}
+		}
+	}
+	return state
 }
 
 // Close ends the listing of models and closes the connections that are idle;

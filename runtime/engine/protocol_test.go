@@ -10,15 +10,19 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/selection"
 )
 
 // vendor answers one protocol and keeps what it was asked.
@@ -141,6 +145,72 @@ func TestModelsThatAnEndpointListsServeBehindThoseDeclared(t *testing.T) {
 	r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/org/found"}, fault.PolicyDenied, "ModelNotAllowed")
 }
 
+func TestAProviderThatMovesIsListedAnew(t *testing.T) {
+	r := newRig(t)
+	listing := func(model string) func(*router.Document) {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if req.Method == http.MethodGet {
+				_, _ = io.WriteString(w, `{"data":[{"id":"`+model+`","architecture":{"input_modalities":["image"]}}]}`)
+				return
+			}
+			_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+		}))
+		t.Cleanup(s.Close)
+		return func(d *router.Document) {
+			d.Providers[0].Endpoints[0].URL, d.Providers[0].Discovery = s.URL+"/v1", &router.Discovery{Interval: "10m0s"}
+		}
+	}
+	path := r.file("a.png", square(t, 8, 1))
+	r.use(listing("here"))
+	r.view(engine.Request{Path: path, Prompt: "what", Model: "models/here"})
+	r.use(listing("there"))
+	r.refused(engine.Request{Path: path, Prompt: "what", Model: "models/here"}, fault.VisionAdapterUnavailable, "RouteNotInRouter")
+	r.view(engine.Request{Path: path, Prompt: "what", Model: "models/there"})
+}
+
+func TestAFallbackThatNoProviderDeclaresIsLookedForWhenItIsNeeded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fallback string
+		reason   observation.Reason // of the fallback as a candidate
+	}{
+		"one that is listed as taking images": {"spare@default/found", observation.ReasonAdvertises},
+		"one that is listed as taking none":   {"spare@default/blind", observation.ReasonLacksImageInput},
+		"one that is not listed":              {"spare@default/none", observation.ReasonUnknownRoute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			var lists atomic.Int64
+			spare := newUpstream(t, seen)
+			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
+				if req.Method == http.MethodGet {
+					lists.Add(1)
+					_, _ = io.WriteString(w, `{"data":[{"id":"found","architecture":{"input_modalities":["image"]}},{"id":"blind","architecture":{"input_modalities":["text"]}}]}`)
+					return
+				}
+				_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+			})
+			r.use(withSpare(spare, func(d *router.Document) {
+				d.Profiles[0].FallbackModels = []string{tc.fallback}
+				d.Providers[1].Discovery = &router.Discovery{Interval: "10m0s"}
+			}))
+			path := r.file("a.png", square(t, 8, 1))
+			r.view(engine.Request{Path: path, Prompt: "what"})
+			if lists.Load() != 0 {
+				t.Errorf("a default that serves made the fallback's models be listed")
+			}
+			r.upstream.answerWith(status(http.StatusServiceUnavailable))
+			got, err := r.engine.View(background, engine.Request{Path: path, Prompt: "what else"})
+			want := []string{"models@default/see observation_failed", tc.fallback + " " + string(tc.reason)}
+			if !slices.Equal(candidates(got.VisionSelection), want) || lists.Load() != 1 {
+				t.Errorf("candidates are %q after %d lists; want %q", candidates(got.VisionSelection), lists.Load(), want)
+			}
+			if served := tc.reason == observation.ReasonAdvertises; served != (err == nil) || served && got.Observation.GeneratedBy.Model != "found" {
+				t.Errorf("the call gave %+v, %v", got.Observation, err)
+			}
+		})
+	}
+}
+
 func TestObservationsOutliveTheProcessWhereThePolicySaysSo(t *testing.T) {
 	persist := func(d *router.Document) { d.Profiles[0].Cache.Persist = true }
 	files := func(r *rig) int {
@@ -170,11 +240,43 @@ func TestObservationsOutliveTheProcessWhereThePolicySaysSo(t *testing.T) {
 	}
 }
 
-func TestH19_TheKeyOfAnAnswerHoldsSchemaAndWayOfAsking(t *testing.T) {
-	base := cache.Fields{ImageSHA256: "i", Prompt: "p", Provider: "n/p", Endpoint: "e", EndpointDigest: "d", Model: "m", Schema: observation.Schema, Policy: "a"}
-	otherSchema, otherWay := base, base
-	otherSchema.Schema, otherWay.Policy = "visual_observation.v2", "b"
-	if base.Key() == otherSchema.Key() || base.Key() == otherWay.Key() || otherSchema.Key() == otherWay.Key() {
-		t.Error("two ways of asking have one key")
+func TestH19_TheKeyOfAnAnswerHoldsSchemaAndWayOfAskingAndTheWholeDigest(t *testing.T) {
+	choice := &selection.Choice{
+		Route:    router.Route{Provider: "alias", Endpoint: "main", Model: "see"},
+		Provider: &router.Provider{Name: "team/models"}, Endpoint: &router.Endpoint{Name: "main"}, Model: &router.Model{Name: "see"},
+	}
+	image := strings.Repeat("ab", 32)
+	want := cache.Fields{
+		ImageSHA256: image, Prompt: "what", Provider: "team/models", Endpoint: "main", EndpointDigest: "d", Model: "see",
+		Schema: "visual_observation.v1", Policy: engine.GenerationPolicy,
+	}
+	if got := engine.KeyOf(choice, "d", image, "what"); got != want.Key() || engine.GenerationPolicy == "" {
+		t.Error("the key is not that of all that an answer depends on")
+	}
+	if twin := image[:60] + "0000"; observation.ReferenceID(twin) != observation.ReferenceID(image) || engine.KeyOf(choice, "d", twin, "what") == want.Key() {
+		t.Error("two images whose digests begin alike have one key")
+	}
+}
+
+func TestThePolicyBoundsTheCache(t *testing.T) {
+	r := newRig(t)
+	path := r.file("a.png", square(t, 8, 1))
+	ask := func(prompt string) bool { return r.view(engine.Request{Path: path, Prompt: prompt}).Cached }
+	for name, bounds := range map[string]func(*router.Cache){
+		"by age":     func(c *router.Cache) { c.TTL = "1ms" },
+		"by entries": func(c *router.Cache) { c.MaxEntries = 1 },
+		"by bytes":   func(c *router.Cache) { c.MaxBytes = 900 }, // one of theirs, and not two
+	} {
+		r.use(nil)
+		ask(name + " one")
+		if !ask(name + " one") {
+			t.Errorf("%s: the answer is not kept at all", name)
+		}
+		r.use(func(d *router.Document) { bounds(&d.Profiles[0].Cache) })
+		ask(name + " two")
+		time.Sleep(5 * time.Millisecond)
+		if ask(name + " one") {
+			t.Errorf("%s: the answer is kept", name)
+		}
 	}
 }

@@ -250,9 +250,12 @@ func TestWithoutWorkspacesEveryPathIsOutside(t *testing.T) {
 	e := engine.New(engine.Options{Profile: "policy/p"})
 	must(t, e.Use(r.document()))
 	t.Cleanup(e.Close)
-	_, err := e.View(background, small(r))
-	if f := fault.As(err); f.Kind != fault.PolicyDenied || f.Reason != string(workspace.OutsideWorkspace) {
-		t.Errorf("fault = %+v", f)
+	for _, path := range []string{small(r).Path, "a.png", "/etc/passwd"} {
+		_, err := e.View(background, engine.Request{Path: path, Prompt: "what"})
+		if f := fault.As(err); f.Kind != fault.PolicyDenied || f.Reason != string(workspace.OutsideWorkspace) ||
+			!strings.Contains(f.Message, "no workspace") || !strings.Contains(f.RecoveryHint, "/v1/images") {
+			t.Errorf("fault = %+v", f)
+		}
 	}
 }
 

@@ -13,15 +13,18 @@ import (
 // "42" or "true" is a prompt.
 type Request struct {
 	// Path is the image's path as the agent knows it: absolute and within a
-	// workspace, or relative to the first one.
+	// workspace, or relative to the first one; or the "vision://" URI of an image
+	// that was uploaded or looked at before.
 	Path string
 	// Prompt is what the caller wants to know. Surrounding white space is dropped.
 	Prompt string
-	// Model is a route for this call only, "provider@endpoint/model"; empty or
-	// "auto" leaves the choice to the policy.
+	// Model is a route for this call only, "provider@endpoint/model"; empty takes
+	// the policy's default, and "auto" the first model that can see, whatever the
+	// default is.
 	Model string
 	// PrimaryModel is the caller's own model, as a route, when the caller says
-	// so. It is reported in the selection, and an automatic choice tries it first.
+	// so. It is reported in the selection, and an automatic choice tries it first,
+	// where the policy lets calls name a model at all.
 	PrimaryModel string
 }
 

@@ -80,9 +80,9 @@ type client struct {
 	digest   string
 	http     *http.Client
 	wire     wire
-	observer provider.Observer // wire, with second attempts and a breaker before it
-	timeout  time.Duration     // of one attempt
-	err      error             // why the endpoint cannot be called
+	observer *retry.Observer // wire, with second attempts and a breaker before it; nil when it cannot be called
+	timeout  time.Duration   // of one attempt
+	err      error           // why the endpoint cannot be called
 }
 
 // newSnapshot makes a document ready. Endpoints that did not change keep their
@@ -150,7 +150,7 @@ func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, 
 	}
 	at.Client = c.http
 	c.wire = proto.client(at)
-	c.observer = retry.New(c.wire, retry.Options{Endpoint: clientID(p, ep), Logger: o.Logger})
+	c.observer = retry.New(c.wire, retry.Options{Endpoint: clientID(p, ep), Logger: o.Logger, Attempted: o.Attempted})
 	return c
 }
 

@@ -59,7 +59,7 @@ func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*refer
 	if size < 0 {
 		room = most
 	}
-	release, bad := e.hold(ctx, room)
+	release, bad := e.holdComing(ctx, room)
 	if bad != nil {
 		return nil, bad
 	}
@@ -82,6 +82,23 @@ func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*refer
 	return kept, bad
 }
 
+// holdComing is hold for an image that is still to come, at its sender's pace.
+// Uploads take half of what may be held, so that senders who stall keep nobody
+// from looking; one that alone is over that goes alone.
+func (e *Engine) holdComing(ctx context.Context, size int64) (release func(), bad *fault.Fault) {
+	share := min(max(size, minHeldBytes), e.options.MaxHeldBytes/2)
+	if err := e.coming.Acquire(ctx, share); err != nil {
+		return nil, fault.New(fault.ImageReadFailed, "Canceled", "the upload ended before the image could be received").
+			Hint("Call again; many images are being uploaded.").Because(err)
+	}
+	held, bad := e.hold(ctx, size)
+	if bad != nil {
+		e.coming.Release(share)
+		return nil, bad
+	}
+	return func() { held(); e.coming.Release(share) }, nil
+}
+
 // receive reads an upload whole, and never more than one byte over most.
 func receive(from io.Reader, size, most int64) ([]byte, *fault.Fault) {
 	var data []byte
@@ -90,7 +107,7 @@ func receive(from io.Reader, size, most int64) ([]byte, *fault.Fault) {
 		data = make([]byte, size)
 		_, err = io.ReadFull(from, data)
 	} else {
-		data, err = io.ReadAll(io.LimitReader(from, most+1))
+		data, err = readUntold(from, most)
 	}
 	switch {
 	case err != nil:
@@ -104,6 +121,31 @@ func receive(from io.Reader, size, most int64) ([]byte, *fault.Fault) {
 		return nil, overBytes("the image", int64(len(data)), "limits.image.maxBytes", "the policy", most)
 	}
 	return data, nil
+}
+
+// How the buffer of an upload of a size that was not told grows.
+const (
+	firstRoom  = 256 << 10
+	secondRoom = 24 << 20 // more than the largest image that a policy takes by default
+)
+
+// readUntold reads to the end, and never more than one byte over most. A buffer
+// that grows leaves smaller ones behind, which nobody counts: at once it has
+// room for as much as was acquired for the upload, or grows in few steps.
+func readUntold(from io.Reader, most int64) ([]byte, error) {
+	data := make([]byte, 0, min(most+1, firstRoom))
+	for {
+		n, err := from.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil || int64(len(data)) > most:
+			return data, err
+		case len(data) == cap(data):
+			data = append(make([]byte, 0, min(most+1, max(4*int64(cap(data)), secondRoom))), data...)
+		}
+	}
 }
 
 // Reference finds what is kept of an image that was looked at or uploaded. The

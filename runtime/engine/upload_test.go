@@ -5,12 +5,16 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -114,6 +118,33 @@ func TestUploadsAreHeldAgainstThePolicy(t *testing.T) {
 	}
 }
 
+func TestABodyOfUntoldSizeIsReadAsItIsAndTakesLittleMoreMemoryThanItMay(t *testing.T) {
+	for _, tc := range []struct{ size, most, memory int64 }{
+		{0, 20 << 20, 1 << 20},
+		{1, 1, 1 << 10},
+		{100, 50, 1 << 10},                     // over most
+		{200 << 10, 20 << 20, 1 << 20},         // in the first room
+		{256 << 10, 256 << 10, 1 << 20},        // just as large as that
+		{1 << 20, 20 << 20, 21 << 20},          // what is acquired for it is most
+		{20 << 20, 20 << 20, 21 << 20},         // just most
+		{20<<20 + 10, 20 << 20, 21 << 20},      // over most
+		{30 << 20, 1 << 30, 25<<20 + 97<<20},   // a policy that takes far larger ones
+		{30 << 20, 100 << 20, 25<<20 + 97<<20}, // and less than four times the second room
+	} {
+		data := bytes.Repeat([]byte("0123456789abcdef"), int(tc.size/16)+1)[:tc.size]
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := engine.ReadUntold(iotest.HalfReader(bytes.NewReader(data)), tc.most)
+		runtime.ReadMemStats(&after)
+		if err != nil || !bytes.Equal(got, data[:min(tc.size, tc.most+1)]) {
+			t.Errorf("%d of at most %d bytes: read %d, %v", tc.size, tc.most, len(got), err)
+		}
+		if took := int64(after.TotalAlloc - before.TotalAlloc); took > tc.memory+64<<10 {
+			t.Errorf("%d of at most %d bytes took %d bytes of memory; want at most %d", tc.size, tc.most, took, tc.memory)
+		}
+	}
+}
+
 func TestAnUploadIsHeldAgainstTheLimitsOfTheDayItIsLookedAt(t *testing.T) {
 	r := newRig(t)
 	r.use(nil)
@@ -122,6 +153,39 @@ func TestAnUploadIsHeldAgainstTheLimitsOfTheDayItIsLookedAt(t *testing.T) {
 	r.refused(engine.Request{Path: uri, Prompt: "what"}, fault.BudgetExceeded, "TooManyPixels")
 	r.use(func(d *router.Document) { d.Profiles[0].Limits.Image.MaxBytes = 63 })
 	r.refused(engine.Request{Path: uri, Prompt: "what"}, fault.BudgetExceeded, "TooManyBytes")
+}
+
+// stalled is a body that does not come until its context ends.
+type stalled struct {
+	ctx   context.Context
+	begun chan<- struct{}
+}
+
+func (s stalled) Read([]byte) (int, error) {
+	s.begun <- struct{}{}
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+func TestUploadsThatStallKeepNobodyFromLooking(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	ctx, end := context.WithCancel(background)
+	begun := make(chan struct{}, 4)
+	var uploads sync.WaitGroup
+	for range cap(begun) { // more than may be held
+		uploads.Go(func() { _, _ = r.engine.Upload(ctx, stalled{ctx, begun}, 20<<20) })
+	}
+	<-begun
+	time.Sleep(50 * time.Millisecond) // for the others to begin, or to wait for it
+	looking, stop := context.WithTimeout(background, 10*time.Second)
+	defer stop()
+	if _, err := r.engine.View(looking, engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"}); err != nil {
+		t.Error(err)
+	}
+	end()
+	uploads.Wait()
+	r.upload(square(t, 8, 2), true) // they gave back what they held
 }
 
 func TestWithoutADirectoryThereAreNoUploads(t *testing.T) {
@@ -162,4 +226,26 @@ func TestATypeThatOnlyOneModelTakesGoesToThatModel(t *testing.T) {
 		d.Profiles[0].Limits.Image.MediaTypes = []string{"image/png"}
 	})
 	r.refused(engine.Request{Path: path, Prompt: "what"}, fault.InvalidToolInput, "MediaTypeNotAccepted")
+}
+
+func TestAModelsListAddsToTheFourTypesUnlessItNamesSomeOfThem(t *testing.T) {
+	r := newRig(t)
+	files := map[string]string{"png": r.file("a.png", square(t, 8, 1)), "gif": r.file("a.gif", []byte("GIF89a\x08\x00\x08\x00")), "bmp": r.file("a.bmp", bmp())}
+	for name, tc := range map[string]struct{ listed, taken, refused []string }{
+		"no list":                     {nil, []string{"png", "gif"}, []string{"bmp"}},
+		"a list of others":            {[]string{"image/bmp"}, []string{"png", "gif", "bmp"}, nil},
+		"a list with one of the four": {[]string{"image/png", "image/bmp"}, []string{"png", "bmp"}, []string{"gif"}},
+	} {
+		r.use(func(d *router.Document) {
+			d.Providers[0].Models[1].Limits = &router.ModelLimits{MediaTypes: tc.listed}
+		})
+		for _, kind := range tc.taken {
+			if _, err := r.engine.View(background, engine.Request{Path: files[kind], Prompt: name, Model: "models/see"}); err != nil {
+				t.Errorf("%s: %s: %v", name, kind, err)
+			}
+		}
+		for _, kind := range tc.refused {
+			r.refused(engine.Request{Path: files[kind], Prompt: name, Model: "models/see"}, fault.InvalidToolInput, "MediaTypeNotAccepted")
+		}
+	}
 }

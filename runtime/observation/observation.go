@@ -142,7 +142,8 @@ const (
 	ReasonNotAllowed           Reason = "model_not_allowed_by_policy"
 	ReasonUnknownRoute         Reason = "route_not_in_router"
 	ReasonCredentialNotMounted Reason = "credential_not_mounted"
-	// ReasonObservationFailed: the model was asked, and a fallback took its place.
+	// ReasonObservationFailed: the model was asked and failed in a way that may
+	// pass, so that the next fallback, if there is one, was tried.
 	ReasonObservationFailed Reason = "observation_failed"
 	// ReasonOverLimit: the image is over what the model is declared to take.
 	ReasonOverLimit Reason = "image_over_model_limits"

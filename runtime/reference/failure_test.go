@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/reference"
 )
@@ -114,6 +115,34 @@ func TestRecordsAndBytesWithoutEachOtherGoAtOpening(t *testing.T) {
 	for _, below := range []string{"references", "uploads"} {
 		if left, err := os.ReadDir(filepath.Join(dir, below)); err != nil || len(left) != 0 {
 			t.Errorf("%s left: %v, %v", below, left, err)
+		}
+	}
+}
+
+func TestBytesThatAnotherProcessJustWroteAreLeftToIt(t *testing.T) {
+	for later, left := range map[time.Duration]int{
+		0: 1, time.Minute - 1: 1, time.Minute: 0, -time.Second: 0, // the last is of a clock that was set back
+	} {
+		dir := t.TempDir()
+		at := func(now time.Time) *reference.Keeper {
+			k, err := reference.Open(reference.Options{Dir: dir, Now: func() time.Time { return now }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = k.Close() })
+			return k
+		}
+		other := at(start)
+		kept := upload(t, other, "a")
+		if err := os.Remove(filepath.Join(dir, "references", kept.Reference.ID)); err != nil { // as if it were still to come
+			t.Fatal(err)
+		}
+		at(start.Add(later))
+		if files, err := os.ReadDir(filepath.Join(dir, "uploads")); err != nil || len(files) != left {
+			t.Errorf("%s later: %v, %v", later, files, err)
+		}
+		if data, err := other.Bytes(kept); string(data) != "a" && left == 1 {
+			t.Errorf("%s later the other process reads %q, %v", later, data, err)
 		}
 	}
 }

@@ -3,7 +3,13 @@
 
 package reference
 
+import "time"
+
 // What is known in memory leads; the directory follows it.
+
+// settling is how long bytes may lie there before their record: another process
+// over the same directory writes the one right after the other.
+const settling = time.Minute
 
 // load reads the records of an earlier keeper, the oldest first, and removes
 // what cannot be used: records of uploads without their bytes, and bytes
@@ -25,10 +31,17 @@ func (k *Keeper) load() {
 		k.add(r)
 	}
 	for _, sha := range k.uploads.Names() {
-		if !used[sha] {
+		if !used[sha] && !k.settles(sha) {
 			k.discard(k.uploads.Delete(sha))
 		}
 	}
+}
+
+// settles reports whether bytes came just now, so that their record may still come.
+func (k *Keeper) settles(sha256 string) bool {
+	_, stored, err := k.uploads.Get(sha256)
+	age := k.now().Sub(stored)
+	return err == nil && age >= 0 && age < settling
 }
 
 // add makes a record known and returns those that had to go, the least

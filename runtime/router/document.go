@@ -186,7 +186,7 @@ type Endpoint struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	// CABundle is PEM; empty means the system's roots.
 	CABundle string `json:"caBundle,omitempty"`
-	// Timeout is the longest that one call may take, such as "1m0s".
+	// Timeout is the longest that one attempt of a call may take, such as "1m0s".
 	Timeout string `json:"timeout"`
 	// Headers are sent with every call, in order; never credentials.
 	Headers []Header `json:"headers,omitempty"`

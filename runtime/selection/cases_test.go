@@ -286,3 +286,30 @@ func TestTheWordsOfARefusalTellWhatIsDeclaredFromWhatIsDiscovered(t *testing.T) 
 		})
 	}
 }
+
+func TestAnEndpointThatGaveNoListIsToldOfWhenNothingCanLook(t *testing.T) {
+	lister := func() selection.Input { return policy(listing(chat("lister")), chat("plain", "text-1")) }
+	for name, tc := range map[string]struct {
+		in        selection.Input
+		unlisted  []string
+		retryable bool
+	}{
+		"nothing was listed yet":              {lister(), []string{"lister@default no_models_listed"}, true},
+		"an empty list":                       {with(lister(), finds()), []string{"lister@default no_models_listed"}, true},
+		"a list of models that are blind":     {with(lister(), finds(router.Model{Name: "text-2"})), nil, false},
+		"no key, so it was not asked":         {with(lister(), func(in *selection.Input) { in.Unmounted = map[string]bool{"team/lister": true} }), []string{"lister@default credential_not_mounted"}, false},
+		"no provider is asked for its models": {policy(chat("plain", "text-1")), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := selection.Select(tc.in)
+			f := fault.As(err)
+			unlisted, _ := f.Details["unlisted"].([]string)
+			if f.Reason != "NoCandidate" || f.Retryable != tc.retryable {
+				t.Errorf("refused with %s, retryable %v: %v", f.Reason, f.Retryable, f)
+			}
+			if diff := cmp.Diff(tc.unlisted, unlisted); diff != "" {
+				t.Errorf("unlisted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -50,6 +50,29 @@ func (c *chooser) fallback(text string) Fallback {
 	return Fallback{Choice: choice, Candidate: c.candidate(route, choice)}
 }
 
+// unlisted are the endpoints that may list those of the plan's fallbacks that no
+// provider declares and that are not known to be listed.
+func (c *chooser) unlisted(list []Fallback) []Need {
+	var needs []Need
+	for i := range list {
+		if list[i].Choice == nil {
+			needs = append(needs, c.needOf(list[i].Candidate.ModelRef)...)
+		}
+	}
+	return needs
+}
+
+// Relist returns p with what is left of its fallbacks judged anew, now that
+// in.Discovered holds the lists of p.Unlisted. Nothing else of p changes, and
+// Unlisted is empty; in is otherwise what p was made of.
+func (p *Plan) Relist(in Input) *Plan {
+	c := newChooser(in)
+	c.selection.Candidates = p.Selection.Candidates
+	next := *p
+	next.Fallbacks, next.Unlisted = c.fallbacks(), nil
+	return &next
+}
+
 // FallBack returns the plan after p's Choice was asked and failed. The next
 // usable fallback is chosen; those on the way to it that are not usable are
 // listed with their reasons. When none is left, Choice is nil, and the Selection
@@ -58,7 +81,7 @@ func (p *Plan) FallBack() *Plan {
 	if p.Choice == nil {
 		return p
 	}
-	next := &Plan{primary: p.primary, refused: p.refused}
+	next := &Plan{primary: p.primary, refused: p.refused, Unlisted: p.Unlisted}
 	list := slices.Clone(p.Selection.Candidates)
 	list[len(list)-1].Reason = observation.ReasonObservationFailed
 	for i := range p.Fallbacks {

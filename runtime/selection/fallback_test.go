@@ -239,3 +239,41 @@ func TestCandidatesStayBoundedWhenFallingBack(t *testing.T) {
 		}
 	}
 }
+
+func TestFallbacksThatNoProviderDeclaresAreJudgedAnewOnceTheirEndpointsAreListed(t *testing.T) {
+	found := router.Model{Name: "found", ImageInput: true}
+	in := policy(chat("a", "see-1"), listing(chat("d", "see-4")), chat("plain", "see-5"))
+	in.Profile.DefaultModel = "a@default/see-1"
+	in.Profile.FallbackModels = []string{"plain/found", "d/found", "d/see-4"}
+	plan, err := selection.Select(in)
+	if err != nil || len(plan.Unlisted) != 1 || plan.Unlisted[0].Provider.Name != "team/d" || plan.Unlisted[0].Endpoint.Name != "default" {
+		t.Fatalf("to be listed: %+v, %v", plan.Unlisted, err)
+	}
+	in.Discovered = lists(found)
+	again := plan.Relist(in)
+	if again.Choice != plan.Choice || again.Selection != plan.Selection || len(again.Unlisted) != 0 {
+		t.Errorf("the plan is %+v", again)
+	}
+	next := again.FallBack()
+	want := []string{aFailed, "plain@default/found route_not_in_router", "d@default/found " + sees}
+	if diff := cmp.Diff(want, lines(next.Selection)); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(append(want[:2:2], "d@default/found observation_failed", "d@default/see-4 "+sees), lines(next.FallBack().Selection)); diff != "" {
+		t.Errorf("candidates (-want +got):\n%s", diff)
+	}
+
+	for name, edit := range map[string]func(*selection.Input){
+		"a call that names a model has none":     calls("a/see-1"),
+		"one whose key is not here is not asked": func(in *selection.Input) { in.Unmounted = map[string]bool{"team/d": true} },
+		"one that the policy does not allow":     func(in *selection.Input) { in.Profile.Allow = []router.AllowList{{Globs: []string{"*/see-*"}}} },
+		"one that is listed already":             finds(found),
+	} {
+		in := policy(chat("a", "see-1"), listing(chat("d", "see-4")))
+		in.Profile.DefaultModel, in.Profile.FallbackModels = "a@default/see-1", []string{"d/found"}
+		edit(&in)
+		if plan, err := selection.Select(in); err != nil || len(plan.Unlisted) != 0 {
+			t.Errorf("%s: to be listed: %+v, %v", name, plan.Unlisted, err)
+		}
+	}
+}

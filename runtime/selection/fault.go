@@ -49,9 +49,40 @@ func (c *chooser) namedUnavailable(route router.Route, choice *Choice, reason ob
 		With("model", route.String()).Hint("%s", hint)
 }
 
-func noCandidate() *fault.Fault {
-	return fault.New(fault.VisionAdapterUnavailable, "NoCandidate", "no model of the policy can look at images").
+// maxUnlisted bounds the endpoints that a fault names.
+const maxUnlisted = 8
+
+// noCandidate refuses an automatic choice. An endpoint that should list its
+// models and gave none is no candidate, so the fault names it: the list may
+// come later.
+func (c *chooser) noCandidate() *fault.Fault {
+	f := fault.New(fault.VisionAdapterUnavailable, "NoCandidate", "no model of the policy can look at images").
 		Hint("Ask the platform team for a provider with a model that takes images.")
+	var unlisted []string
+	for at := range c.catalog.Discoverable() {
+		name := at.Route.Provider + "@" + at.Route.Endpoint
+		switch {
+		case len(unlisted) == maxUnlisted:
+		case c.Unmounted[at.Provider.Name]:
+			unlisted = append(unlisted, name+" "+string(observation.ReasonCredentialNotMounted))
+		case c.Discovered == nil || len(c.Discovered(at.Provider, at.Endpoint.Name)) == 0:
+			unlisted = append(unlisted, name+" no_models_listed")
+			f.Retryable = true
+		}
+	}
+	if unlisted == nil {
+		return f
+	}
+	return f.With("unlisted", unlisted).
+		Hint("Call again later, or ask the platform team: endpoints that should list their models gave no list.")
+}
+
+// against is what Check said of the first candidate that it spoke against.
+func (c *chooser) against() *fault.Fault {
+	if c.checked.Kind == fault.VisionAdapterUnavailable {
+		return c.unavailable(c.checked)
+	}
+	return c.checked
 }
 
 // unavailable adds what was examined to a fault.

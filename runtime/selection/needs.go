@@ -23,7 +23,7 @@ type Need struct {
 //
 // An endpoint whose provider's key is not mounted is never asked, nor one for a
 // route that the policy does not allow. Input.Discovered does not matter.
-// Fallbacks need no list: one that is not declared counts when Discovered has it.
+// Fallbacks need no list before they are needed themselves; see Plan.Unlisted.
 func NeedsDiscovery(in Input) []Need {
 	if in.denied() {
 		return nil

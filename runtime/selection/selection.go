@@ -73,6 +73,9 @@ type Plan struct {
 	// Fallbacks are what may take Choice's place, judged, in the policy's order:
 	// none when the call named a model, "auto" included. See FallBack.
 	Fallbacks []Fallback
+	// Unlisted are the endpoints that may list those Fallbacks that no provider
+	// declares. They are worth asking once a fallback is needed; see Relist.
+	Unlisted []Need
 
 	primary router.Route
 	refused int // how many of Selection.Candidates come before the first that was chosen
@@ -143,7 +146,7 @@ func (c *chooser) named(model string) (*Plan, error) {
 		return c.refuse(notAllowed(route, c.Model != ""))
 	}
 	if c.checked != nil {
-		return c.refuse(c.checked)
+		return c.refuse(c.against())
 	}
 	return c.refuse(c.unavailable(c.namedUnavailable(route, choice, reason)))
 }
@@ -169,9 +172,9 @@ func (c *chooser) auto() (*Plan, error) {
 		}
 	}
 	if c.checked != nil { // without it there would be a choice
-		return c.refuse(c.checked)
+		return c.refuse(c.against())
 	}
-	return c.refuse(c.unavailable(noCandidate()))
+	return c.refuse(c.unavailable(c.noCandidate()))
 }
 
 // examine judges one canonical route and records it.
@@ -229,6 +232,7 @@ func (c *chooser) choose(choice *Choice, reason observation.Reason) (*Plan, erro
 	}
 	if c.Model == "" {
 		plan.Fallbacks = c.fallbacks()
+		plan.Unlisted = c.unlisted(plan.Fallbacks)
 	}
 	return plan, nil
 }

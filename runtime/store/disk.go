@@ -157,7 +157,7 @@ func (s *Store) survey(root *os.Root) ([]fs.FileInfo, error) {
 		info, err := root.Lstat(name)
 		switch {
 		case err != nil || info.IsDir(): // gone meanwhile, or not ours
-		case temp || !info.Mode().IsRegular():
+		case temp || !info.Mode().IsRegular() || info.Size() > s.maxBytes: // the last would drive out all others
 			_ = s.remove(root, name)
 		default:
 			found = append(found, info)

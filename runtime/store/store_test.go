@@ -98,6 +98,19 @@ func TestAValueIsThereAgainAlsoAfterARestart(t *testing.T) {
 	}
 }
 
+func TestAFileThatIsTooLargeForAnEntryDrivesOutNoOther(t *testing.T) {
+	dir := t.TempDir()
+	put(t, open(t, dir), "a", "value")
+	big := filepath.Join(dir, "big")
+	if err := errors.Join(os.WriteFile(big, nil, 0o600), os.Truncate(big, 1<<40)); err != nil { // sparse, and newer
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	if get(t, s, "a") != "value" || s.Len() != 1 || !slices.Equal(files(t, dir), []string{"a"}) {
+		t.Errorf("a is %q, there are %v", get(t, s, "a"), files(t, dir))
+	}
+}
+
 func TestASecondValueTakesThePlaceOfTheFirst(t *testing.T) {
 	dir := t.TempDir()
 	s := openWithin(t, dir, 2*store.Size(0), 2)

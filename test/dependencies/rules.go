@@ -31,6 +31,9 @@ var logs = []string{"github.com/go-logr/logr", "log", "k8s.io/klog/v2"}
 // world are the packages of the standard library that reach outside the process.
 var world = []string{"os", "net", "net/http", "syscall"}
 
+// vendorSDKs are the modules with which vendors speak their own protocols.
+var vendorSDKs = []string{"github.com/openai/openai-go", "github.com/anthropics/anthropic-sdk-go", "google.golang.org/genai"}
+
 // chance are the packages whose answers differ from call to call.
 var chance = []string{"crypto/rand", "math/rand", "math/rand/v2", "github.com/google/uuid"}
 
@@ -94,6 +97,20 @@ func Rules() []Rule {
 				return inFolder(p, "test", "hack")
 			},
 			Reason: "test/ and hack/ serve the project's own tests and builds: no product links them",
+		},
+		{
+			Packages: []string{"api/...", "cmd/...", "controllers/...", "runtime/...", "webhook/..."},
+			Forbids: func(p Package) bool {
+				return inFolder(p, "runtime/provider/exchange/exchangetest")
+			},
+			Reason: "this package is for tests of the wire protocols, and brings the package testing and its flags: only files of tests import it",
+		},
+		{
+			Packages:   []string{"api/...", "cmd/...", "controllers/...", "hack/...", "runtime/...", "test/...", "webhook/..."},
+			Transitive: true,
+			Forbids:    func(p Package) bool { return under(p, vendorSDKs...) },
+			Reason: "the wire protocols are spoken by runtime/provider itself, in a few kilobytes: a vendor's SDK belongs into " +
+				"test/vendors, a module of its own, which holds our bytes against it",
 		},
 	}
 }

@@ -169,6 +169,25 @@ func TestCheckImports(t *testing.T) {
 			want:  "cmd/vision-operator -> test/envtest", words: "no product links them",
 		},
 		{
+			name:  "a transport must not use a vendor's SDK",
+			graph: []string{"runtime/provider/anthropic: github.com/anthropics/anthropic-sdk-go/v2/option"},
+			want:  "runtime/provider/anthropic -> github.com/anthropics/anthropic-sdk-go/v2/option", words: "test/vendors",
+		},
+		{
+			name:  "nor may it come in by another module",
+			graph: []string{"cmd/vision-runtime: example.com/ai", "example.com/ai: google.golang.org/genai"},
+			want:  "cmd/vision-runtime -> example.com/ai -> google.golang.org/genai", words: "test/vendors",
+		},
+		{
+			name:  "a protocol must not link what its tests are made of",
+			graph: []string{"runtime/provider/gemini: runtime/provider/exchange runtime/provider/exchange/exchangetest"},
+			want:  "runtime/provider/gemini -> runtime/provider/exchange/exchangetest", words: "only files of tests",
+		},
+		{
+			name:  "what tests are made of may import what it tests",
+			graph: []string{"runtime/provider/exchange/exchangetest: runtime/provider/exchange testing"},
+		},
+		{
 			name:  "a command may link both planes",
 			graph: []string{"cmd/kubectl-vision: controllers/compile runtime/router runtime/engine k8s.io/api/core/v1"},
 		},

@@ -3,12 +3,6 @@
 
 package anthropic
 
-// For fuzzing and for tables of names.
-var (
-	ParseReply = parseReply
-	ParsePage  = func(body []byte) error { _, err := parsePage(body); return err }
-)
-
 // Generation is generationOf, with what follows from it.
 func Generation(model string) (family string, major, minor int, formats bool, output int64) {
 	g := generationOf(model)

@@ -5,14 +5,10 @@ package anthropic
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
 )
-
-// maxPages bounds how many pages of models are asked for, of 1000 models each.
-const maxPages = 5
 
 // page is a page of the list of models.
 type page struct {
@@ -32,39 +28,14 @@ type model struct {
 	} `json:"capabilities"`
 }
 
-// List asks the endpoint which models it serves. It reads maxPages pages at
-// most. Errors are *fault.Fault.
-func (c *Client) List(ctx context.Context) ([]provider.Listed, error) {
-	var models []provider.Listed
-	query, last := "?limit=1000", ""
-	for range maxPages {
-		body, err := exchange.Get(ctx, c.at.Client, c.url("/models"+query), header())
-		if err != nil {
-			return nil, err
+// list asks an endpoint which models it serves.
+func list(ctx context.Context, at exchange.Endpoint) ([]provider.Listed, error) {
+	return exchange.Pages(ctx, at, header, "/models?limit=1000", "after_id", func(p page) ([]provider.Listed, string) {
+		if !p.HasMore {
+			p.LastID = ""
 		}
-		p, err := parsePage(body)
-		if err != nil {
-			return nil, err
-		}
-		if last != "" && p.LastID == last {
-			break // a server that knows no pages sends its first again
-		}
-		models = append(models, p.listed()...)
-		if !p.HasMore || p.LastID == "" {
-			break
-		}
-		last = p.LastID
-		query = "?limit=1000&after_id=" + url.QueryEscape(last)
-	}
-	return models, nil
-}
-
-func parsePage(body []byte) (page, error) {
-	var p page
-	if err := exchange.Read(body, &p, "a list of models"); err != nil {
-		return page{}, err
-	}
-	return p, nil
+		return p.listed(), p.LastID
+	})
 }
 
 // listed are the page's models.

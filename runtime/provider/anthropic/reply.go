@@ -60,9 +60,9 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parseReply reads a message. tool, when not empty, is the name of the tool
-// whose input is the reply; what the model says beside calling it is not.
-func parseReply(body []byte, tool string) (provider.Reply, error) {
+// parseReply reads a message. Where a tool was forced, its input is the reply;
+// what the model says beside calling it is not.
+func parseReply(body []byte, to provider.Request) (provider.Reply, error) {
 	var r reply
 	if err := exchange.Read(body, &r, "a message"); err != nil {
 		return provider.Reply{}, err
@@ -74,7 +74,7 @@ func parseReply(body []byte, tool string) (provider.Reply, error) {
 		return provider.Reply{}, bad
 	}
 	usage := r.usage()
-	text := r.text(tool)
+	text := r.text(toolOf(to))
 	switch {
 	case r.StopReason == "refusal":
 		return provider.Reply{}, exchange.Counted(exchange.Refused("the model refused to look at the image for this prompt"), usage)

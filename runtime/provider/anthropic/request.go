@@ -97,10 +97,13 @@ func toolOf(req provider.Request) string {
 	return "structured_response_" + req.Schema.Name
 }
 
+// encoder lays requests out; it keeps the schema that it lowered last.
+type encoder struct{ schemas exchange.Lowered }
+
 // encode lays a request out. The text comes before the image, and a schema after
 // both. What is marked as worth caching is the text, never the image: the same
 // image comes back only from our own cache.
-func encode(req provider.Request) (*exchange.Body, error) {
+func (e *encoder) encode(req provider.Request) (*exchange.Body, error) {
 	slot := source{Type: "base64", MediaType: req.Image.MediaType}
 	out := request{
 		Model: req.Model, MaxTokens: req.MaxOutputTokens, System: req.Instructions,
@@ -112,23 +115,21 @@ func encode(req provider.Request) (*exchange.Body, error) {
 	if out.MaxTokens <= 0 {
 		out.MaxTokens = generationOf(req.Model).outputTokens()
 	}
-	if err := out.structure(req); err != nil {
-		return nil, err
+	if req.Schema != nil {
+		if err := e.structure(&out, req); err != nil {
+			return nil, err
+		}
 	}
 	return exchange.Encode(out, slot, req.Image.Data)
 }
 
 // structure adds what asks for structured output.
-func (r *request) structure(req provider.Request) error {
-	how := structureOf(req)
-	if how == unstructured {
-		return nil
-	}
-	schema, err := lower.Lower(req.Schema.JSON, lower.Anthropic)
+func (e *encoder) structure(r *request, req provider.Request) error {
+	schema, err := e.schemas.Lower(req.Schema.JSON, lower.Anthropic)
 	if err != nil {
 		return err
 	}
-	if how == withFormat {
+	if structureOf(req) == withFormat {
 		r.OutputConfig = &outputConfig{Format: format{Type: "json_schema", Schema: schema}}
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"testing/iotest"
 
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 )
 
 // message is a request whose texts come before the image and whose schema comes after.
@@ -100,7 +101,7 @@ func TestAPlainMessageIsItsJSON(t *testing.T) {
 func TestSendingALargeImageMakesNoSecondCopy(t *testing.T) {
 	image := make([]byte, 16<<20)
 	at := slot{URL: "data:image/png;base64,"}
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: exchangetest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		n, err := io.Copy(io.Discard, r.Body)
 		if n != r.ContentLength {
 			t.Errorf("%d bytes were sent, Content-Length %d", n, r.ContentLength)
@@ -121,10 +122,6 @@ func TestSendingALargeImageMakesNoSecondCopy(t *testing.T) {
 		t.Errorf("%d bytes were allocated to send %d", got, len(image))
 	}
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestArraysAreReadUpToABound(t *testing.T) {
 	type doc struct {

@@ -3,8 +3,10 @@
 
 // Package exchange is what the wire protocols have in common: one request with
 // an image in it goes out as JSON, streamed, and one JSON reply comes back
-// whole, or a fault that says by its reason what went wrong. It knows no
-// protocol, retries nothing, and shows nothing of what a provider wrote.
+// whole, or a fault that says by its reason what went wrong. Its Client speaks
+// any protocol that is described as a Protocol. It knows none itself, asks nothing
+// twice but a question whose structured output was refused, and shows nothing of
+// what a provider wrote.
 package exchange
 
 import (
@@ -90,10 +92,18 @@ func readReply(ctx context.Context, from io.Reader, beforeLarge func(context.Con
 // Read decodes a reply. It is blind to members that into has not; what, such as
 // "a chat completion", is what the reply should have been.
 func Read(reply []byte, into any, what string) error {
+	if len(bytes.TrimSpace(reply)) == 0 {
+		return Failed("Empty", true, "the provider's reply is empty")
+	}
 	if err := json.Unmarshal(reply, into); err != nil {
-		return Failed("InvalidResponse", false, "the provider's reply is not %s", what).Because(errShape)
+		return Unreadable(what)
 	}
 	return nil
+}
+
+// Unreadable is a reply that is not what it should have been; see Read.
+func Unreadable(what string) *fault.Fault {
+	return Failed("InvalidResponse", false, "the provider's reply is not %s", what).Because(errShape)
 }
 
 // errShape stands for a decoder's error, whose text may repeat the reply.

@@ -16,6 +16,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 )
 
@@ -149,7 +150,7 @@ func TestProvidersThatCannotBeCalled(t *testing.T) {
 
 func TestAKeyThatIsNotMountedStaysWhatItIs(t *testing.T) {
 	missing := fault.New(fault.VisionAdapterUnavailable, "CredentialNotMounted", "no key")
-	client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	client := &http.Client{Transport: exchangetest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		return nil, missing
 	})}
 	_, err := exchange.Post{Client: client, URL: "http://x.example", Body: bodyWith(t, picture)}.Do(context.Background())

@@ -6,7 +6,6 @@ package exchange_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 )
 
 func TestWhatAStatusMeans(t *testing.T) {
@@ -92,18 +92,7 @@ func TestWhatAStatusMeans(t *testing.T) {
 // asFault is err as the fault that it must be, without key and image in any of its texts.
 func asFault(t *testing.T, err error) *fault.Fault {
 	t.Helper()
-	f, ok := errors.AsType[*fault.Fault](err)
-	if !ok {
-		t.Fatalf("%v is no fault", err)
-	}
-	if f.Kind != fault.VisionObservationFailed {
-		t.Errorf("kind is %s", f.Kind)
-	}
-	rendered, jsonErr := json.Marshal(f)
-	if all := fmt.Sprintf("%v %+v %v %v %s %s", f, f.Details, f.Cause, f.RecoveryHint, rendered, f.Reason); leaks(all) || jsonErr != nil {
-		t.Errorf("the fault repeats the key or the image (%v): %s", jsonErr, all)
-	}
-	return f
+	return exchangetest.Fault(t, err, pictureBase64[:16])
 }
 
 func TestImagesThatProvidersRefuse(t *testing.T) {

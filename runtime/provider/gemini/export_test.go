@@ -10,12 +10,8 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/lower"
 )
 
-// For fuzzing and for tables of names.
-var (
-	ParseReply = parseReply
-	ParsePage  = func(body []byte) error { _, err := parsePage(body); return err }
-	Resource   = resource
-)
+// Resource is resource, for fuzzing.
+var Resource = resource
 
 // Version is versionOf, with what follows from it.
 func Version(model string) (major, minor int, dialect lower.Dialect) {
@@ -26,7 +22,7 @@ func Version(model string) (major, minor int, dialect lower.Dialect) {
 // EncodeAround is the body of a request with a text before and one after the image.
 func EncodeAround(req provider.Request, before, after string) ([]byte, error) {
 	slot := inlineData{MIMEType: req.Image.MediaType}
-	body, err := encodeParts(req, slot, []part{textPart{before}, imagePart{slot}, textPart{after}})
+	body, err := new(encoder).encodeParts(req, slot, []part{textPart{before}, imagePart{slot}, textPart{after}})
 	if err != nil {
 		return nil, err
 	}

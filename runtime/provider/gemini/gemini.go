@@ -11,7 +11,6 @@
 package gemini
 
 import (
-	"context"
 	"net/url"
 	"strings"
 
@@ -19,50 +18,17 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
 )
 
-// Client is a provider.Observer, Sizer and Lister for one endpoint.
-type Client struct {
-	at     exchange.Endpoint
-	format exchange.Memory
-}
-
-var (
-	_ provider.Observer = (*Client)(nil)
-	_ provider.Sizer    = (*Client)(nil)
-	_ provider.Lister   = (*Client)(nil)
-)
-
-// New returns a Client for an endpoint. Its base URL ends in the API's version,
+// New returns a client for an endpoint. Its base URL ends in the API's version,
 // such as "https://generativelanguage.googleapis.com/v1beta".
-func New(at exchange.Endpoint) *Client { return &Client{at: at} }
-
-// formatMember is the member of a request that asks for structured output.
-const formatMember = "generationConfig"
-
-// Observe sends the request and returns the model's text. Errors are *fault.Fault.
-func (c *Client) Observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
-	return c.format.Ask(ctx, req, formatMember, c.observe)
-}
-
-func (c *Client) observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
-	body, err := encode(req)
-	if err != nil {
-		return provider.Reply{}, exchange.Unwritable(err)
-	}
-	address := c.at.URL(resource(req.Model) + ":generateContent")
-	reply, err := exchange.Post{Client: c.at.Client, URL: address, Body: body, BeforeLarge: req.BeforeLarge}.Do(ctx)
-	if err != nil {
-		return provider.Reply{}, err
-	}
-	return parseReply(reply)
-}
-
-// RequestBytes is the exact length of the body that Observe would send first.
-func (c *Client) RequestBytes(req provider.Request) int64 {
-	body, err := encode(c.format.Shape(req))
-	if err != nil {
-		return 0
-	}
-	return body.Size()
+func New(at exchange.Endpoint) *exchange.Client {
+	var e encoder
+	return exchange.NewClient(at, exchange.Protocol{
+		Path:   func(model string) string { return resource(model) + ":generateContent" },
+		Encode: e.encode,
+		Format: func(provider.Request) string { return "generationConfig" },
+		Parse:  parseReply,
+		List:   list,
+	})
 }
 
 // collections are those that a model's name may begin with. A name without is in the first.

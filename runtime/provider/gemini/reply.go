@@ -43,7 +43,7 @@ type (
 )
 
 // parseReply reads a response. It is strict about what it needs and blind to the rest.
-func parseReply(body []byte) (provider.Reply, error) {
+func parseReply(body []byte, _ provider.Request) (provider.Reply, error) {
 	var r reply
 	if err := exchange.Read(body, &r, "a generateContent response"); err != nil {
 		return provider.Reply{}, err

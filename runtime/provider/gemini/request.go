@@ -42,34 +42,36 @@ type (
 	}
 )
 
+// encoder lays requests out; it keeps the schema that it lowered last.
+type encoder struct{ schemas exchange.Lowered }
+
 // encode lays a request out: the text before the image.
-func encode(req provider.Request) (*exchange.Body, error) {
+func (e *encoder) encode(req provider.Request) (*exchange.Body, error) {
 	slot := inlineData{MIMEType: req.Image.MediaType}
-	return encodeParts(req, slot, []part{textPart{req.Prompt}, imagePart{slot}})
+	return e.encodeParts(req, slot, []part{textPart{req.Prompt}, imagePart{slot}})
 }
 
 // encodeParts lays a request out with the parts in the order given. One of them
 // holds slot, where the image goes.
-func encodeParts(req provider.Request, slot inlineData, parts []part) (*exchange.Body, error) {
+func (e *encoder) encodeParts(req provider.Request, slot inlineData, parts []part) (*exchange.Body, error) {
 	out := request{Contents: []content{{Role: "user", Parts: parts}}}
 	if req.Instructions != "" {
 		out.SystemInstruction = &content{Parts: []part{textPart{req.Instructions}}}
 	}
 	out.GenerationConfig.MaxOutputTokens = max(req.MaxOutputTokens, 0)
-	if err := out.GenerationConfig.structure(req); err != nil {
-		return nil, err
+	if req.Schema != nil {
+		if err := e.structure(&out.GenerationConfig, req); err != nil {
+			return nil, err
+		}
 	}
 	return exchange.Encode(out, slot, req.Image.Data)
 }
 
 // structure adds what asks for structured output. A server takes one of the two
 // forms of schema, and refuses both together.
-func (g *generationConfig) structure(req provider.Request) error {
-	if req.Schema == nil {
-		return nil
-	}
+func (e *encoder) structure(g *generationConfig, req provider.Request) error {
 	to := versionOf(req.Model).dialect()
-	schema, err := lower.Lower(req.Schema.JSON, to)
+	schema, err := e.schemas.Lower(req.Schema.JSON, to)
 	if err != nil {
 		return err
 	}

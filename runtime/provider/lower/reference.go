@@ -135,14 +135,9 @@ func (n *node) subschemas(f func(*node)) {
 // recursive schema, in a dialect that has them, with nothing beside it that
 // must be kept. It is nil when n is to be written out.
 func (l *lowering) keeps(n *node, at place) (*node, error) {
-	ref := n.get("$ref")
-	if ref == nil || l.recursion == nowhere || len(n.notes) > 0 {
+	ref := n.bareReference()
+	if ref == nil || l.recursion == nowhere {
 		return nil, nil
-	}
-	for _, m := range n.members {
-		if m.name != "$ref" && !isSilent(m.name) {
-			return nil, nil
-		}
 	}
 	pointer, _, recursive, err := l.follow(ref, at)
 	if err != nil || !recursive {
@@ -157,6 +152,30 @@ func (l *lowering) keeps(n *node, at place) (*node, error) {
 		l.queue = append(l.queue, pointer)
 	}
 	return record(member{"$ref", word("#/$defs/" + name)}), nil
+}
+
+// bareReference is the value of $ref when n demands nothing else; it may be the
+// only part of an allOf or anyOf, around which people write descriptions.
+func (n *node) bareReference() *node {
+	var demand member
+	for _, m := range n.members {
+		if isSilent(m.name) {
+			continue
+		}
+		if demand.value != nil {
+			return nil
+		}
+		demand = m
+	}
+	switch demand.name {
+	case "$ref":
+		return demand.value
+	case "allOf", "anyOf", "oneOf":
+		if len(demand.value.items) == 1 {
+			return demand.value.items[0].bareReference()
+		}
+	}
+	return nil
 }
 
 // follow resolves a reference and says whether it is recursive.

@@ -42,14 +42,27 @@ func (l *lowering) schema(n *node, at place) (*node, error) {
 	if len(groups) == 1 {
 		return l.single(n, groups[0], at)
 	}
-	_, demands := split(n)
-	outs := make([]*node, len(groups))
+	demands := l.demands(n)
+	alternatives := make([]alternative, len(groups))
 	for i, group := range groups {
-		if outs[i], err = l.single(demands, group, at.deeper()); err != nil {
+		if alternatives[i].out, err = l.single(demands, group, at.deeper()); err != nil {
 			return nil, err
 		}
 	}
-	return l.joined(n, outs, at)
+	return l.joined(n, alternatives, at)
+}
+
+// alternative is one branch of what is to become an anyOf.
+type alternative struct{ source, out *node }
+
+// demands is what of n each branch is to say: what n demands, and where nothing
+// can stand beside anyOf its description too.
+func (l *lowering) demands(n *node) *node {
+	_, demands := split(n)
+	if description := l.description(n, nil); l.nullable && description != nil {
+		return demands.with("description", description)
+	}
+	return demands
 }
 
 // groups parts types into those that can stand in one schema of the dialect.
@@ -90,17 +103,22 @@ func (l *lowering) groups(n *node, types []string) [][]string {
 // union lowers a flat schema with an anyOf. What stands beside it is demanded in
 // each branch; a branch that nothing fits then is left out.
 func (l *lowering) union(n *node, branches []*node, at place) (*node, error) {
-	_, demands := split(n.without("anyOf"))
-	var outs []*node
+	beside := n.without("anyOf")
+	_, demands := split(beside)
+	var alternatives []alternative
 	for i, branch := range branches {
 		at := at.in("anyOf", strconv.Itoa(i))
-		if len(demands.members) > 0 {
-			if branch.kind != object && branch.kind != boolean {
-				return nil, at.error(Malformed, "neither an object nor a boolean")
-			}
-			branch = allOf(demands, branch)
+		if branch.kind != object && branch.kind != boolean {
+			return nil, at.error(Malformed, "neither an object nor a boolean")
 		}
-		out, err := l.schema(branch, at)
+		source := branch
+		if len(demands.members) > 0 {
+			source = allOf(demands, source)
+		}
+		if all := l.demands(beside); all.get("description") != nil {
+			source = allOf(source, record(member{"description", all.get("description")}))
+		}
+		out, err := l.schema(source, at)
 		if e, ok := errors.AsType[*Error](err); ok && e.Reason == Unsatisfiable && e.Path == at.path {
 			continue
 		}
@@ -108,98 +126,84 @@ func (l *lowering) union(n *node, branches []*node, at place) (*node, error) {
 			return nil, err
 		}
 		if !out.never() {
-			outs = append(outs, out)
+			alternatives = append(alternatives, alternative{branch, out})
 		}
 	}
-	return l.joined(n, outs, at)
-}
-
-// joined makes one schema of alternatives, which are lowered, with what n says
-// about all of them.
-func (l *lowering) joined(n *node, outs []*node, at place) (*node, error) {
-	outs, nullable, err := l.distinct(outs, at)
-	if err != nil {
-		return nil, err
-	}
-	if len(outs) == 0 {
+	alternatives, nullable := l.distinct(alternatives)
+	switch {
+	case len(alternatives) == 0:
 		return nil, at.error(Unsatisfiable, "no branch of anyOf can be met")
-	}
-	description := l.description(n, nil)
-	if l.nullable && description != nil && len(outs) > 1 {
-		for i := range outs {
-			if outs[i].get("description") == nil {
-				outs[i] = described(outs[i], description)
-			}
+	case len(alternatives) > 1 && nullable:
+		alternatives[0].out = orNull(alternatives[0].out)
+	case len(alternatives) == 1 && alternatives[0].out.get("$ref") != nil:
+		return alternatives[0].out, nil
+	case len(alternatives) == 1:
+		// With one branch left, it and n say the same thing together.
+		out, err := l.schema(beside.with("allOf", list(alternatives[0].source)), at)
+		if err == nil && nullable {
+			out = orNull(out)
 		}
-		if outs, _, err = l.distinct(outs, at); err != nil { // some may be alike now
-			return nil, err
-		}
+		return out, err
 	}
-	if nullable {
-		outs[0] = orNull(outs[0])
-	}
-	if len(outs) == 1 {
-		out := described(outs[0], description)
-		if title := n.get("title"); title != nil && title.kind == text && l.keywords["title"] && out.get("$ref") == nil {
-			out = out.with("title", title)
-		}
-		return out, nil
-	}
-	if l.nullable {
-		return record(member{"anyOf", list(outs...)}), nil
-	}
-	out := record()
-	for _, m := range n.members {
-		switch {
-		case m.name == "description" || m.name == "title":
-			if l.keywords[m.name] && m.value.kind == text {
-				out = out.with(m.name, m.value)
-			} else {
-				out = described(out, description)
-			}
-		case !isSilent(m.name):
-			out = out.with("anyOf", list(outs...))
-		}
-	}
-	out = described(out.with("anyOf", list(outs...)), description)
-	if description != nil {
-		err = l.weigh(len(description.text), at)
-	}
-	return out, err
+	return l.joined(n, alternatives, at)
 }
 
 // distinct writes the alternatives within alternatives beside them, drops those
 // that are there twice and, where null is allowed in another way, those that are
-// null; it reports whether there were any.
-func (l *lowering) distinct(outs []*node, at place) (left []*node, nullable bool, err error) {
-	var flat []*node
-	for _, out := range outs {
-		if branches := out.get("anyOf"); branches != nil && len(out.members) == 1 {
-			flat = append(flat, branches.items...)
+// null; it reports whether one of the others must take null instead.
+func (l *lowering) distinct(alternatives []alternative) (left []alternative, nullable bool) {
+	var flat, typed []alternative
+	for _, a := range alternatives {
+		if branches := a.out.get("anyOf"); branches != nil && len(a.out.members) == 1 {
+			for _, out := range branches.items {
+				flat = append(flat, alternative{a.source, out})
+			}
 		} else {
-			flat = append(flat, out)
+			flat = append(flat, a)
 		}
 	}
-	seen := map[string]bool{}
-	for _, out := range flat {
-		if key := out.String(); !seen[key] {
-			seen[key] = true
-			left = append(left, out)
+	seen, takesNull := map[string]bool{}, false
+	for _, a := range flat {
+		key := a.out.String()
+		if seen[key] {
+			continue
+		}
+		seen[key] = true
+		left = append(left, a)
+		if t := a.out.get("type"); t == nil || t.text != "null" {
+			typed = append(typed, a)
+			takesNull = takesNull || a.out.get("nullable") != nil
 		}
 	}
-	if !l.nullable {
-		return left, false, nil
+	if !l.nullable || len(typed) == 0 {
+		return left, false
 	}
-	var typed []*node
-	for _, out := range left {
-		if t := out.get("type"); t == nil || t.text != "null" {
-			typed = append(typed, out)
+	return typed, len(typed) < len(left) && !takesNull
+}
+
+// joined makes one schema of several alternatives, with what n says about all of them.
+func (l *lowering) joined(n *node, alternatives []alternative, at place) (*node, error) {
+	outs := list(mapped(alternatives, func(a alternative) *node { return a.out })...)
+	if l.nullable {
+		return record(member{"anyOf", outs}), nil
+	}
+	description := l.description(n, nil)
+	out := record()
+	for _, m := range n.members {
+		switch {
+		case m.name == "title" && l.keywords["title"] && m.value.kind == text:
+			out = out.with("title", m.value)
+		case m.name == "description" || m.name == "title":
+			out = described(out, description)
+		case !isSilent(m.name):
+			out = out.with("anyOf", outs)
 		}
 	}
-	if len(typed) == 0 {
-		return left, false, nil
+	out = described(out.with("anyOf", outs), description)
+	if description == nil {
+		return out, nil
 	}
-	return typed, len(typed) < len(left), l.spend(len(outs), at)
+	return out, l.weigh(len(description.text), at)
 }
 
 // orNull lets a schema of the dialect with nullable be null.

@@ -52,7 +52,7 @@ var (
 const (
 	patient = 40 * time.Second
 	// impatient leaves a slow machine the time to bring a request to its server.
-	impatient = time.Second
+	impatient = 2 * time.Second
 	// slack is what a slow machine, with the race detector, may take beyond the
 	// waits. It is well below what it would take to be patient once, or to wait as
 	// long as a row's server asks for.
@@ -82,6 +82,9 @@ func (p protocol) rows() map[string]row {
 			reason: "Connection", retryable: true},
 		"half a body in chunks":              {server: answering(breaksOff(p.answer, false)), attempts: 3, wait: twoBackoffs, reason: "Connection", retryable: true},
 		"half a body, then an answer":        {server: answering(breaksOff(p.answer, false), answer), attempts: 2, wait: oneBackoff},
+		"200 without a body":                 {server: answering(replies(http.StatusOK, ``)), attempts: 3, wait: twoBackoffs, reason: "Empty", retryable: true},
+		"200 with white space":               {server: answering(replies(http.StatusOK, " \r\n\t")), attempts: 3, wait: twoBackoffs, reason: "Empty", retryable: true},
+		"200 without a body, then an answer": {server: answering(replies(http.StatusOK, ``), answer), attempts: 2, wait: oneBackoff},
 		"200 with HTML":                      {server: answering(replies(http.StatusOK, html, "Content-Type", "text/html")), attempts: 1, reason: "InvalidResponse"},
 		"200 with half of the JSON":          {server: answering(replies(http.StatusOK, p.answer[:len(p.answer)/2])), attempts: 1, reason: "InvalidResponse"},
 		"200 with JSON of another shape":     {server: answering(replies(http.StatusOK, `["seen"]`)), attempts: 1, reason: "InvalidResponse"},

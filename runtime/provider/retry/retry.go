@@ -43,6 +43,20 @@ type Options struct {
 	Logger *slog.Logger
 	// Backoff replaces the constant of that name; 0 leaves it.
 	Backoff time.Duration
+	// Attempted is told of each attempt that ended, from any goroutine, and
+	// returns at once; nil tells nobody.
+	Attempted func(Attempt)
+}
+
+// Attempt is one question to an endpoint, as metrics count it.
+type Attempt struct {
+	// Endpoint is Options.Endpoint.
+	Endpoint string
+	// Reason is that of the fault, a CamelCase word; empty for an answer.
+	Reason string
+	Took   time.Duration
+	// Usage is what the endpoint says of its answer.
+	Usage provider.Usage
 }
 
 // Observer is a provider.Observer that asks another one, up to Attempts times.
@@ -53,6 +67,9 @@ type Observer struct {
 	circuit *circuit
 	backoff time.Duration
 	log     *slog.Logger
+
+	endpoint  string
+	attempted func(Attempt)
 }
 
 var _ provider.Observer = (*Observer)(nil)
@@ -67,8 +84,19 @@ func New(next provider.Observer, o Options) *Observer {
 	if o.Backoff > 0 {
 		backoff = o.Backoff
 	}
-	return &Observer{next: next, circuit: newCircuit(o.Endpoint, log), backoff: backoff, log: log}
+	attempted := o.Attempted
+	if attempted == nil {
+		attempted = func(Attempt) {}
+	}
+	return &Observer{
+		next: next, circuit: newCircuit(o.Endpoint, log), backoff: backoff, log: log,
+		endpoint: o.Endpoint, attempted: attempted,
+	}
 }
+
+// CircuitOpen reports whether the endpoint is not asked at the moment, because
+// it keeps failing.
+func (o *Observer) CircuitOpen() bool { return o.circuit.isOpen() }
 
 // Observe asks until there is an answer, a failure that would come again, or
 // no attempt or time left. It never waits past the context's deadline: a wait
@@ -110,11 +138,15 @@ func (o *Observer) Observe(ctx context.Context, req provider.Request) (provider.
 func (o *Observer) ask(ctx context.Context, req provider.Request, leave func(outcome, *fault.Fault)) (provider.Reply, error) {
 	came, why := uncounted, (*fault.Fault)(nil)
 	defer func() { leave(came, why) }()
+	began := time.Now()
 	reply, err := o.next.Observe(ctx, req)
+	attempt := Attempt{Endpoint: o.endpoint, Took: time.Since(began), Usage: reply.Usage}
 	if err != nil {
 		why = fault.As(err)
+		attempt.Reason = why.Reason
 	}
 	came = judge(ctx, err)
+	o.attempted(attempt)
 	return reply, err
 }
 

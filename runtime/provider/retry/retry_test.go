@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -271,4 +272,42 @@ func TestTheFirstWaitCanBeChosen(t *testing.T) {
 			t.Errorf("the call took %v", took)
 		}
 	})
+}
+
+func TestEachAttemptIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := func(d time.Duration, then step) step {
+			return func(ctx context.Context, req provider.Request) error {
+				time.Sleep(d)
+				if then == nil {
+					return nil
+				}
+				return then(ctx, req)
+			}
+		}
+		var told []retry.Attempt
+		endpoint := &script{steps: []step{took(time.Second, fails(status(503))), took(2*time.Second, nil)}}
+		o := retry.New(talkative{endpoint}, retry.Options{Endpoint: "team/x@main", Attempted: func(a retry.Attempt) { told = append(told, a) }})
+		if f, _ := ask(t.Context(), t, o); f != nil {
+			t.Fatal(f)
+		}
+		want := []retry.Attempt{
+			{Endpoint: "team/x@main", Reason: "UpstreamStatus", Took: time.Second},
+			{Endpoint: "team/x@main", Took: 2 * time.Second, Usage: provider.Usage{InputTokens: 7, OutputTokens: 3}},
+		}
+		if !slices.Equal(told, want) || o.CircuitOpen() {
+			t.Errorf("told %+v; want %+v", told, want)
+		}
+	})
+}
+
+// talkative adds tokens to answers.
+type talkative struct{ provider.Observer }
+
+func (c talkative) Observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
+	reply, err := c.Observer.Observe(ctx, req)
+	if err == nil {
+		reply.Usage = provider.Usage{InputTokens: 7, OutputTokens: 3}
+	}
+	return reply, err
 }

@@ -5,10 +5,12 @@ package guard
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -170,8 +172,15 @@ func (l *limited) Read(p []byte) (int, error) {
 	return 0, l.over
 }
 
-// Unreadable is the refusal of a body that broke off.
+// Unreadable is the refusal of a body that broke off, or that did not come in
+// the time that the listener gives it.
 func Unreadable(err error) *fault.Fault {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		f := fault.New(fault.InvalidToolInput, "BodyTimeout", "the body did not come in time").Because(err).
+			Hint("Call again, and send the whole body at once.")
+		f.HTTPStatus, f.Retryable = http.StatusRequestTimeout, true
+		return f
+	}
 	return fault.New(fault.InvalidToolInput, "BodyUnreadable", "the body ended before it was complete").Because(err)
 }
 
@@ -183,10 +192,16 @@ const drainBytes = 64 << 20
 // drain throws away what is left of a request's body, up to drainBytes. A client
 // that announced a body too long and waits to be asked for it is never asked.
 func drain(r *http.Request, body io.Reader) {
-	if announced := r.ContentLength >= 0; announced && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+	if Waits(r) {
 		return
 	}
 	_, _ = io.CopyN(io.Discard, body, drainBytes)
+}
+
+// Waits reports whether a client announced its body and sends it only when it
+// is asked to, which the first read does.
+func Waits(r *http.Request) bool {
+	return r.ContentLength > 0 && strings.EqualFold(r.Header.Get("Expect"), "100-continue")
 }
 
 // tooLarge is a body over the limit; size says by how much, as far as known.

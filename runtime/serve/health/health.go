@@ -20,8 +20,8 @@ type Options struct {
 	// Started reports whether every listener is open. The router document does
 	// not count: a pod must start where none is published yet.
 	Started func() bool
-	// Router reports the state of the router document.
-	Router func() telemetry.Router
+	// State reports what the runtime holds and uses now.
+	State func() telemetry.State
 	// Metrics are the runtime's counters.
 	Metrics *telemetry.Metrics
 }
@@ -41,7 +41,7 @@ func Handler(opts Options) http.Handler {
 		ok(w, r)
 	}))
 	mux.Handle("/readyz", get(func(w http.ResponseWriter, r *http.Request) {
-		if !opts.Router().Loaded {
+		if !opts.State().Router.Loaded {
 			reply.Fault(w, unavailable("RouterNotLoaded", "no router document has been loaded yet"))
 			return
 		}
@@ -49,7 +49,7 @@ func Handler(opts Options) http.Handler {
 	}))
 	mux.Handle("/metrics", get(func(w http.ResponseWriter, _ *http.Request) {
 		var body bytes.Buffer
-		_ = opts.Metrics.Write(&body, opts.Router()) // a buffer takes everything
+		_ = opts.Metrics.Write(&body, opts.State()) // a buffer takes everything
 		w.Header().Set("Content-Type", telemetry.ContentType)
 		_, _ = w.Write(body.Bytes())
 	}))

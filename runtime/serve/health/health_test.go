@@ -27,7 +27,7 @@ func TestEachProbeAsksItsOwnQuestion(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			handler := health.Handler(health.Options{
 				Started: func() bool { return test.started },
-				Router:  func() telemetry.Router { return telemetry.Router{Loaded: test.loaded} },
+				State:   func() telemetry.State { return telemetry.State{Router: telemetry.Router{Loaded: test.loaded}} },
 				Metrics: telemetry.New(time.Now()),
 			})
 			for path, want := range test.want {

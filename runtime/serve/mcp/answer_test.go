@@ -93,6 +93,12 @@ Candidate: "p@e/blind" (model_lacks_image_input)
 	}
 	sameJSON(t, got.StructuredContent, reply.NewFailure(failing, partial))
 	validOutput(t, got.StructuredContent)
+	if details := got.StructuredContent.(map[string]any)["error"].(map[string]any)["details"].(map[string]any); details["retry_after_seconds"] != 2.0 {
+		t.Errorf("the structured content alone does not say how long to wait: %v", details)
+	}
+	if _, changed := failing.Details["retry_after_seconds"]; changed {
+		t.Error("the fault was changed")
+	}
 }
 
 func TestAFailureOfEveryKindStillValidates(t *testing.T) {

@@ -44,9 +44,10 @@ func kindAndReason(f *fault.Fault) string {
 	return fmt.Sprintf("%s (%s)", f.Kind, f.Reason)
 }
 
-// detailsBeside are the details without what the selection tells in lines of its own.
+// detailsBeside are the details without what is told in lines of its own.
 func detailsBeside(f *fault.Fault, selected *observation.Selection) map[string]any {
 	details := maps.Clone(f.Details)
+	delete(details, reply.DetailRetryAfter)
 	if selected != nil {
 		for _, told := range []string{"selected_mode", "selection_reason", "candidates"} {
 			delete(details, told)

@@ -26,10 +26,20 @@ type Failure struct {
 	VisionSelection *observation.Selection `json:"vision_selection,omitempty"`
 }
 
+// DetailRetryAfter is the detail that says how many seconds to wait, rounded up,
+// when that is known: for callers who see no headers.
+const DetailRetryAfter = "retry_after_seconds"
+
 // NewFailure joins an error, its details bounded, with what is known of the
-// image; partial may be nil.
+// image; partial may be nil. The error is not changed.
 func NewFailure(err error, partial *observation.Result) *Failure {
-	failure := &Failure{Error: fault.As(err).Normalize()}
+	f := fault.As(err)
+	if f.RetryAfter > 0 {
+		told := *f
+		told.Details = maps.Clone(f.Details)
+		f = told.With(DetailRetryAfter, seconds(f.RetryAfter))
+	}
+	failure := &Failure{Error: f.Normalize()}
 	if partial != nil {
 		failure.VisualReference = partial.VisualReference
 		failure.VisionSelection = partial.VisionSelection
@@ -70,11 +80,13 @@ func Fail(w http.ResponseWriter, failure *Failure) {
 	f := failure.Error
 	w.Header().Set("x-should-retry", strconv.FormatBool(f.Retryable))
 	if f.RetryAfter > 0 {
-		seconds := (f.RetryAfter + time.Second - 1) / time.Second
-		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+		w.Header().Set("Retry-After", strconv.FormatInt(seconds(f.RetryAfter), 10))
 	}
 	JSON(w, f.Status(), failure)
 }
+
+// seconds are whole ones, rounded up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
 // Methods serves one path by method; HEAD is served where GET is. Any other
 // method is refused with 405 and the list of those that work.

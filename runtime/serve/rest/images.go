@@ -33,7 +33,7 @@ func uploadImage(upload func(context.Context, io.Reader, int64) (*reference.Kept
 			err = body.refusal()
 		}
 		if err != nil {
-			if !body.ended {
+			if !body.ended && (body.begun || !guard.Waits(r)) {
 				_, _ = io.Copy(io.Discard, r.Body) // within the guard's limit; a sender that is cut off hears nothing
 			}
 			reply.Fault(w, fault.As(err).Normalize())
@@ -52,11 +52,13 @@ func uploadImage(upload func(context.Context, io.Reader, int64) (*reference.Kept
 // a body that broke off is not what its sender needs to hear.
 type source struct {
 	reader io.Reader
+	begun  bool
 	ended  bool
 	failed error // why it ended too early
 }
 
 func (s *source) Read(p []byte) (int, error) {
+	s.begun = true
 	n, err := s.reader.Read(p)
 	if err != nil {
 		s.ended = true

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -150,6 +151,37 @@ func TestARefusedUploadIsReadToItsEndSoThatItsSenderHears(t *testing.T) {
 		t.Errorf("details are %v", details)
 	}
 }
+
+func TestARefusedUploadIsNotAskedForWhenItsSenderWaits(t *testing.T) {
+	for name, tc := range map[string]struct{ read, left int }{"nothing was read": {0, 90}, "it was asked for": {5, 0}} {
+		source := strings.NewReader(strings.Repeat("x", 90))
+		r := image(source)
+		r.ContentLength = 90
+		r.Header.Set("Expect", "100-continue")
+		w, _ := send(t, rest.Options{Upload: func(_ context.Context, r io.Reader, _ int64) (*reference.Kept, error) {
+			if tc.read > 0 {
+				_, _ = r.Read(make([]byte, tc.read))
+			}
+			return nil, fault.New(fault.PolicyDenied, "ProfileNotFound", "no")
+		}}, r)
+		if w.Code != http.StatusForbidden || source.Len() != tc.left {
+			t.Errorf("%s: status %d, %d bytes left", name, w.Code, source.Len())
+		}
+	}
+}
+
+func TestAnUploadThatDoesNotComeInTimeMayBeSentAgain(t *testing.T) {
+	var got []byte
+	var size int64
+	w, body := send(t, reading(&got, &size), image(io.MultiReader(strings.NewReader("x"), late{})))
+	if failed := body["error"].(map[string]any); w.Code != http.StatusRequestTimeout || failed["reason"] != "BodyTimeout" || failed["retryable"] != true {
+		t.Errorf("status %d, %v", w.Code, body)
+	}
+}
+
+type late struct{}
+
+func (late) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
 func TestAForeignErrorOfAnUploadIsNotShown(t *testing.T) {
 	failing := rest.Options{Upload: func(context.Context, io.Reader, int64) (*reference.Kept, error) {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,28 @@ func TestEachKindHasItsStatus(t *testing.T) {
 		}
 		if body["visual_reference"] == nil || body["vision_selection"] == nil {
 			t.Errorf("%s: the reference or the selection is lost: %v", kind, body)
+		}
+	}
+}
+
+func TestEveryStatusOfAKindIsDescribedWhereImagesAreJudged(t *testing.T) {
+	data, err := rest.Document("v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/v1/view-image", "/v1/images"} {
+		responses := doc["paths"].(map[string]any)[path].(map[string]any)["post"].(map[string]any)["responses"].(map[string]any)
+		for _, kind := range []fault.Kind{
+			fault.InvalidToolInput, fault.PolicyDenied, fault.BudgetExceeded, fault.ImageReadFailed, fault.VisionAdapterUnavailable,
+			fault.QuotaExceeded, fault.VisionObservationFailed, fault.RouterUnavailable,
+		} {
+			if status := strconv.Itoa(fault.New(kind, "", "").Status()); responses[status] == nil {
+				t.Errorf("POST %s: %s of %s is not described", path, status, kind)
+			}
 		}
 	}
 }

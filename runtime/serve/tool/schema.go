@@ -55,7 +55,7 @@ var errorSchema = json.RawMessage(`{
   "message": {"type": "string", "description": "One sentence, with the limit and the actual value."},
   "retryable": {"type": "boolean", "description": "Whether the same request may succeed later."},
   "recoveryHint": {"type": "string", "description": "What to do instead."},
-  "details": {"type": "object", "description": "The numbers and names behind message."}
+  "details": {"type": "object", "description": "The numbers and names behind message; retry_after_seconds where the wait is known."}
  }
 }`)
 

@@ -10,28 +10,22 @@
 package chat
 
 import (
-	"context"
-
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
 	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
 )
 
-// Client is a provider.Observer, provider.Sizer and provider.Lister for one endpoint.
-type Client struct {
-	at     exchange.Endpoint
-	limit  limitField
-	format exchange.Memory
+// New returns a client for an endpoint.
+func New(at exchange.Endpoint) *exchange.Client {
+	limit := limitFieldOf(at)
+	return exchange.NewClient(at, exchange.Protocol{
+		Path:   func(string) string { return "/chat/completions" },
+		Encode: func(req provider.Request) (*exchange.Body, error) { return encode(req, limit) },
+		Format: func(provider.Request) string { return "response_format" },
+		Parse:  parseReply,
+		List:   models.List,
+	})
 }
-
-var (
-	_ provider.Observer = (*Client)(nil)
-	_ provider.Sizer    = (*Client)(nil)
-	_ provider.Lister   = (*Client)(nil)
-)
-
-// New returns a Client for an endpoint.
-func New(at exchange.Endpoint) *Client { return &Client{at: at, limit: limitFieldOf(at)} }
 
 // limitField is the name of the field that caps a reply.
 type limitField string
@@ -50,35 +44,3 @@ func limitFieldOf(at exchange.Endpoint) limitField {
 	}
 	return maxTokens
 }
-
-// formatMember is the member of a request that asks for structured output.
-const formatMember = "response_format"
-
-// Observe sends the request and returns the model's text. Errors are *fault.Fault.
-func (c *Client) Observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
-	return c.format.Ask(ctx, req, formatMember, c.observe)
-}
-
-func (c *Client) observe(ctx context.Context, req provider.Request) (provider.Reply, error) {
-	body, err := encode(req, c.limit)
-	if err != nil {
-		return provider.Reply{}, exchange.Unwritable(err)
-	}
-	reply, err := exchange.Post{Client: c.at.Client, URL: c.at.URL("/chat/completions"), Body: body, BeforeLarge: req.BeforeLarge}.Do(ctx)
-	if err != nil {
-		return provider.Reply{}, err
-	}
-	return parseReply(reply)
-}
-
-// RequestBytes is the exact length of the body that Observe would send first.
-func (c *Client) RequestBytes(req provider.Request) int64 {
-	body, err := encode(c.format.Shape(req), c.limit)
-	if err != nil {
-		return 0
-	}
-	return body.Size()
-}
-
-// List asks the endpoint for its models; see models.List.
-func (c *Client) List(ctx context.Context) ([]provider.Listed, error) { return models.List(ctx, c.at) }

@@ -74,7 +74,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 }
 
 // parseReply reads a completion. It is strict about what it needs and blind to the rest.
-func parseReply(body []byte) (provider.Reply, error) {
+func parseReply(body []byte, _ provider.Request) (provider.Reply, error) {
 	var c completion
 	if err := exchange.Read(body, &c, "a chat completion"); err != nil {
 		return provider.Reply{}, err

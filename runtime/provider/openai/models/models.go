@@ -87,6 +87,9 @@ func parse(reply []byte) ([]entry, error) {
 	if bad := exchange.ErrorIn(framed.Error); bad != nil {
 		return nil, bad
 	}
+	if len(framed.Data) == 0 {
+		return nil, exchange.Unreadable(what)
+	}
 	var list exchange.Array[json.RawMessage] // of an Ollama server without models it is null
 	if err := exchange.Read(framed.Data, &list, what); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -25,29 +25,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const key = "sk-very-secret-0123456789"
+var key = exchangetest.Bearer.Value
 
 // endpoint serves a handler until the test ends; path comes after the server's address.
 func endpoint(t *testing.T, path string, h http.HandlerFunc) exchange.Endpoint {
 	t.Helper()
-	s := httptest.NewServer(h)
-	t.Cleanup(s.Close)
-	c, err := transport.New(transport.Options{
-		Endpoint: router.Endpoint{Name: "default", URL: s.URL, Timeout: "10s"}, Version: "test",
-		Auth: &transport.Auth{Header: "Authorization", Scheme: "Bearer ", Source: func() (transport.Secret, error) { return transport.NewSecret(key), nil }},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.CloseIdleConnections)
-	return exchange.Endpoint{BaseURL: s.URL + path, Client: c}
-}
-
-func says(status int, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, body)
-	}
+	url := exchangetest.Serve(t, h)
+	return exchange.Endpoint{BaseURL: url + path, Client: exchangetest.Bearer.Client(t, url, "10s")}
 }
 
 func TestWhatServersTellOfTheirModels(t *testing.T) {
@@ -130,13 +114,14 @@ func TestALongListIsReadUpToABound(t *testing.T) {
 		fmt.Fprintf(&body, `{"id":"m%d"},`, i)
 	}
 	body.WriteString(`{"id":"last"}]}`)
-	got, err := models.List(context.Background(), endpoint(t, "/v1", says(200, body.String())))
+	got, err := models.List(context.Background(), endpoint(t, "/v1", exchangetest.Says(200, body.String())))
 	if err != nil || len(got) != 1000 || got[999].Name != "m999" {
 		t.Errorf("%d models, %v", len(got), err)
 	}
 }
 
 func TestListsThatFail(t *testing.T) {
+	says := exchangetest.Says
 	for name, tc := range map[string]struct {
 		handler   http.HandlerFunc
 		reason    string
@@ -146,7 +131,7 @@ func TestListsThatFail(t *testing.T) {
 		"a refused key":            {says(401, `{"error":{"message":"`+key+`"}}`), "Unauthorized", false},
 		"a busy server":            {says(503, ""), "UpstreamStatus", true},
 		"a page for people":        {says(200, "<html>"+key), "InvalidResponse", false},
-		"an empty reply":           {says(200, ""), "InvalidResponse", false},
+		"an empty reply":           {says(200, ""), "Empty", true},
 		"JSON of another shape":    {says(200, `{"models":[]}`), "InvalidResponse", false},
 		"a list of another shape":  {says(200, `{"data":{"id":"`+key+`"}}`), "InvalidResponse", false},
 		"an error with status 200": {says(200, `{"error":{"code":"server_error"}}`), "UpstreamStatus", true},
@@ -154,15 +139,8 @@ func TestListsThatFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := models.List(context.Background(), endpoint(t, "/v1", tc.handler))
-			if err == nil {
-				t.Fatalf("no error, and %d models", len(got))
-			}
-			f := fault.As(err)
-			if f.Kind != fault.VisionObservationFailed || f.Reason != tc.reason || f.Retryable != tc.retryable {
-				t.Errorf("fault = %+v", f)
-			}
-			if all := fmt.Sprintf("%v %v %v", f, f.Details, f.Cause); strings.Contains(all, "secret") {
-				t.Errorf("the fault repeats the key: %s", all)
+			if f := exchangetest.Fault(t, err); got != nil || f.Reason != tc.reason || f.Retryable != tc.retryable {
+				t.Errorf("%v, fault = %+v", got, f)
 			}
 		})
 	}
@@ -176,9 +154,7 @@ func FuzzList(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(body)))}, nil
-		})}
+		client := exchangetest.Offline(string(body), exchangetest.Drain)
 		got, err := models.List(context.Background(), exchange.Endpoint{BaseURL: "http://x.example", Client: client})
 		if err != nil && fault.As(err).Reason == "Internal" {
 			t.Errorf("the error is %v", err)
@@ -194,7 +170,3 @@ func FuzzList(f *testing.F) {
 		}
 	})
 }
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

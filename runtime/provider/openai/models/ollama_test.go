@@ -21,6 +21,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 	"github.com/visionoperator/vision-operator/runtime/provider/openai/models"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 )
@@ -137,7 +138,7 @@ func TestWhenEveryProbeFails(t *testing.T) {
 // within makes an endpoint out of a server without a network, so that the time
 // its calls take is a test's own.
 func (o *ollama) within() exchange.Endpoint {
-	return exchange.Endpoint{BaseURL: "http://ollama.example/ai/v1", Client: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+	return exchange.Endpoint{BaseURL: "http://ollama.example/ai/v1", Client: &http.Client{Transport: exchangetest.RoundTrip(func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
 		o.ServeHTTP(w, r)
 		if err := r.Context().Err(); err != nil {

@@ -67,7 +67,7 @@ func (i *item) UnmarshalJSON(data []byte) error {
 }
 
 // parseReply reads a response. It is strict about what it needs and blind to the rest.
-func parseReply(body []byte) (provider.Reply, error) {
+func parseReply(body []byte, _ provider.Request) (provider.Reply, error) {
 	var r response
 	if err := exchange.Read(body, &r, "a response"); err != nil {
 		return provider.Reply{}, err

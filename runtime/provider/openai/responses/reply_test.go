@@ -4,20 +4,20 @@
 package responses_test
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider"
-	"github.com/visionoperator/vision-operator/runtime/provider/openai/responses"
+	"github.com/visionoperator/vision-operator/runtime/provider/exchange/exchangetest"
 )
 
 // holding is a completed response with items, which are JSON.
 func holding(items ...string) string {
 	return `{"status":"completed","model":"see-2-2026","output":[` + strings.Join(items, ",") + `]}`
 }
+
+// key stands for what a provider may repeat, and nobody else.
+var key = exchangetest.Bearer.Value
 
 func TestRepliesThatHoldText(t *testing.T) {
 	counted := provider.Usage{InputTokens: 1024, OutputTokens: 33}
@@ -37,18 +37,13 @@ func TestRepliesThatHoldText(t *testing.T) {
 		"nulls where nothing is to say":   {`{"model":"see-2-2026","status":"completed","error":null,"incomplete_details":null,"usage":null,"output":[` + a + `]}`, "a", provider.Usage{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := call(t, look(), says(200, tc.body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := (provider.Reply{Text: tc.want, Model: "see-2-2026", Usage: tc.usage}); got != want {
-				t.Errorf("reply = %+v, want %+v", got, want)
-			}
+			wire.Reads(t, wire.Look(), tc.body, provider.Reply{Text: tc.want, Model: "see-2-2026", Usage: tc.usage})
 		})
 	}
 }
 
 func TestRepliesThatHoldNone(t *testing.T) {
+	none, counted := provider.Usage{}, provider.Usage{InputTokens: 11, OutputTokens: 7}
 	incomplete := func(reason string, items ...string) string {
 		return `{"status":"incomplete","incomplete_details":` + reason + `,"output":[` + strings.Join(items, ",") + `],"usage":{"input_tokens":11,"output_tokens":7}}`
 	}
@@ -61,74 +56,42 @@ func TestRepliesThatHoldNone(t *testing.T) {
 		reason    string
 		retryable bool
 		says      string
-		counted   bool
+		cost      provider.Usage
 	}{
-		"no JSON":                             {"hello " + key, "InvalidResponse", false, "not a response", false},
-		"a page for people":                   {"<html>" + key, "InvalidResponse", false, "not a response", false},
-		"half of the JSON":                    {reply(text(`"a"`))[:150], "InvalidResponse", false, "not a response", false},
-		"JSON of another shape":               {`{"output":"` + key + `"}`, "InvalidResponse", false, "not a response", false},
-		"content of another shape":            {reply(`"` + key + `"`), "InvalidResponse", false, "not a response", false},
-		"a text that is none":                 {reply(text(`7`)), "InvalidResponse", false, "not a response", false},
-		"a list":                              {`[]`, "InvalidResponse", false, "not a response", false},
-		"an error at the top":                 {`{"error":{"code":"server_error","message":"` + key + `"}}`, "UpstreamStatus", true, "server_error", false},
-		"a failure of the server":             {failed(`"server_error"`), "UpstreamStatus", true, "server_error", false},
-		"a failure by the rate":               {failed(`"rate_limit_exceeded"`), "RateLimited", true, "rate_limit_exceeded", false},
-		"a failure by the image":              {failed(`"image_too_large"`), "ImageRefused", false, "image_too_large", false},
-		"a failure by policy":                 {failed(`"image_content_policy_violation"`), "Refused", false, "image_content_policy_violation", false},
-		"a failure of a kind we do not know":  {failed(`"` + key + `"`), "UpstreamStatus", false, "with an error", false},
-		"a failure that does not say why":     {`{"status":"failed","output":[],"error":null}`, "UpstreamStatus", true, "response is failed", false},
-		"a response that was cancelled":       {`{"status":"cancelled","output":[]}`, "UpstreamStatus", true, "response is cancelled", false},
-		"a response that is not ready":        {`{"status":"in_progress","output":[]}`, "UpstreamStatus", true, "response is unfinished", false},
-		"a status that repeats the key":       {`{"status":"` + key + `","output":[]}`, "UpstreamStatus", true, "response is unfinished", false},
-		"no output":                           {`{"status":"completed","output":[]}`, "Empty", true, "no text", false},
-		"null for output":                     {`{"status":"completed","output":null}`, "Empty", true, "no text", false},
-		"nothing":                             {`null`, "Empty", true, "no text", false},
-		"thoughts alone":                      {holding(`{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]}`), "Empty", true, "no text", false},
-		"a message without content":           {holding(message(`null`)), "Empty", true, "no text", false},
-		"a blank text":                        {reply(text(`" \n"`)), "Empty", true, "no text", false},
-		"a refusal":                           {holding(message(`[{"type":"refusal","refusal":"I will not, ` + key + `"}]`)), "Refused", false, "refused", false},
-		"a refusal after a text":              {holding(half, message(`[{"type":"refusal","refusal":"`+key+`"}]`)), "Refused", false, "refused", false},
-		"a content filter":                    {incomplete(`{"reason":"content_filter"}`, half), "Refused", false, "filter", true},
-		"a reply that was cut off":            {incomplete(`{"reason":"max_output_tokens"}`, half), "Truncated", false, "cut off", true},
-		"a reply that was cut off in thought": {incomplete(`{"reason":"max_output_tokens"}`), "Truncated", false, "cut off", true},
-		"a reply that ended for no reason":    {incomplete(`null`, half), "UpstreamStatus", true, "response is incomplete", false},
+		"half of the JSON":                    {reply(text(`"a"`))[:150], "InvalidResponse", false, "not a response", none},
+		"JSON of another shape":               {`{"output":"` + key + `"}`, "InvalidResponse", false, "not a response", none},
+		"content of another shape":            {reply(`"` + key + `"`), "InvalidResponse", false, "not a response", none},
+		"a text that is none":                 {reply(text(`7`)), "InvalidResponse", false, "not a response", none},
+		"an error at the top":                 {`{"error":{"code":"server_error","message":"` + key + `"}}`, "UpstreamStatus", true, "server_error", none},
+		"a failure of the server":             {failed(`"server_error"`), "UpstreamStatus", true, "server_error", none},
+		"a failure by the rate":               {failed(`"rate_limit_exceeded"`), "RateLimited", true, "rate_limit_exceeded", none},
+		"a failure by the image":              {failed(`"image_too_large"`), "ImageRefused", false, "image_too_large", none},
+		"a failure by policy":                 {failed(`"image_content_policy_violation"`), "Refused", false, "image_content_policy_violation", none},
+		"a failure of a kind we do not know":  {failed(`"` + key + `"`), "UpstreamStatus", false, "with an error", none},
+		"a failure that does not say why":     {`{"status":"failed","output":[],"error":null}`, "UpstreamStatus", true, "response is failed", none},
+		"a response that was cancelled":       {`{"status":"cancelled","output":[]}`, "UpstreamStatus", true, "response is cancelled", none},
+		"a response that is not ready":        {`{"status":"in_progress","output":[]}`, "UpstreamStatus", true, "response is unfinished", none},
+		"a status that repeats the key":       {`{"status":"` + key + `","output":[]}`, "UpstreamStatus", true, "response is unfinished", none},
+		"no output":                           {`{"status":"completed","output":[]}`, "Empty", true, "no text", none},
+		"null for output":                     {`{"status":"completed","output":null}`, "Empty", true, "no text", none},
+		"nothing":                             {`null`, "Empty", true, "no text", none},
+		"thoughts alone":                      {holding(`{"type":"reasoning","content":[{"type":"reasoning_text","text":"hm"}]}`), "Empty", true, "no text", none},
+		"a message without content":           {holding(message(`null`)), "Empty", true, "no text", none},
+		"a blank text":                        {reply(text(`" \n"`)), "Empty", true, "no text", provider.Usage{InputTokens: 1024, OutputTokens: 33}},
+		"a refusal":                           {holding(message(`[{"type":"refusal","refusal":"I will not, ` + key + `"}]`)), "Refused", false, "refused", none},
+		"a refusal after a text":              {holding(half, message(`[{"type":"refusal","refusal":"`+key+`"}]`)), "Refused", false, "refused", none},
+		"a content filter":                    {incomplete(`{"reason":"content_filter"}`, half), "Refused", false, "filter", counted},
+		"a reply that was cut off":            {incomplete(`{"reason":"max_output_tokens"}`, half), "Truncated", false, "cut off", counted},
+		"a reply that was cut off in thought": {incomplete(`{"reason":"max_output_tokens"}`), "Truncated", false, "cut off", counted},
+		"a reply that ended for no reason":    {incomplete(`null`, half), "UpstreamStatus", true, "response is incomplete", none},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := call(t, look(), says(200, tc.body))
-			f, ok := errors.AsType[*fault.Fault](err)
-			if !ok {
-				t.Fatalf("%v is no fault", err)
-			}
-			if f.Kind != fault.VisionObservationFailed || f.Reason != tc.reason || f.Retryable != tc.retryable || !strings.Contains(f.Message, tc.says) {
-				t.Errorf("fault = %+v; want %s retryable=%v %q", f, tc.reason, tc.retryable, tc.says)
-			}
-			if counted := f.Details["input_tokens"] == int64(11) && f.Details["output_tokens"] == int64(7); counted != tc.counted {
-				t.Errorf("details are %v, with the usage: %v", f.Details, tc.counted)
-			}
-			if all := fmt.Sprintf("%v %v %v", f, f.Details, f.Cause); strings.Contains(all, "secret") {
-				t.Errorf("the fault repeats the body: %s", all)
-			}
-		})
+		t.Run(name, func(t *testing.T) { wire.FailsToRead(t, tc.body, tc.reason, tc.retryable, tc.says, tc.cost) })
 	}
 }
 
 func FuzzReply(f *testing.F) {
-	for _, seed := range []string{
+	wire.FuzzReply(f, []provider.Request{wire.Look()},
 		reply(text(`"a"`)), holding(message(`[{"type":"refusal"}]`)), `{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"}}`,
-		`{"status":"failed","error":{"code":"server_error"}}`, `{"output":[null,{"type":"message","content":[null]}]}`, `null`, `{"output":{}}`, "\xff",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := responses.ParseReply(body)
-		if err != nil {
-			if fault.As(err).Kind != fault.VisionObservationFailed || fault.As(err).Reason == "Internal" {
-				t.Errorf("the error is %v", err)
-			}
-			return
-		}
-		if strings.TrimSpace(got.Text) == "" {
-			t.Error("a reply without text and without an error")
-		}
-	})
+		`{"status":"failed","error":{"code":"server_error"}}`, `{"output":[null,{"type":"message","content":[null]}]}`, `{"output":{}}`,
+	)
 }

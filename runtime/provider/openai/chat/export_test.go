@@ -1,7 +1,0 @@
-// Copyright The Vision Operator Authors.
-// SPDX-License-Identifier: Apache-2.0
-
-package chat
-
-// ParseReply is parseReply for fuzzing.
-var ParseReply = parseReply
