@@ -88,8 +88,13 @@ func (s *scan) turn(what func(turn *Turn)) {
 	s.r.Turns = append(s.r.Turns, turn)
 }
 
-// image adds the part that was just passed as an image.
+// image adds the part that was just passed as an image. One that holds other
+// images as well would be two things at once, which every vendor refuses.
 func (s *scan) image(i Image, start int) {
+	if n := len(s.r.Images); n > 0 && s.r.Images[n-1].Part.Start > start {
+		s.fail(WrongType, start)
+		return
+	}
 	if len(s.r.Images) == MaxImages {
 		s.fail(TooMany, start)
 		return

@@ -167,6 +167,8 @@ func TestWhatIsNoRequestIsRefusedWithItsPlace(t *testing.T) {
 		{"an output that is a number", OpenAIResponses, `{"input":[{"output":-1}]}`, WrongType, "input[0].output", 20},
 		{"a source that is a text", AnthropicMessages, `{"messages":[{"content":[{"source":"x"}]}]}`, WrongType, "messages[0].content[0].source", 35},
 		{"a part of Gemini's that is a text", GeminiContents, `{"contents":[{"parts":"x"}]}`, WrongType, "contents[0].parts", 22},
+		{"an image within an image", AnthropicMessages, `{"messages":[{"content":[{"type":"image","content":[{"type":"image"}]}]}]}`, WrongType, "messages[0].content[0]", 25},
+		{"an image that is a function's response too", GeminiContents, `{"contents":{"parts":{"functionResponse":{"parts":{"inlineData":{}}},"inlineData":{}}}}`, WrongType, "contents.parts", 21},
 		{"messages twice", OpenAIChat, `{"messages":[],"messages":[]}`, DuplicateMember, "messages", 15},
 		{"messages twice, once in disguise", OpenAIChat, `{"messages":[],"mess\u0061ges":[]}`, DuplicateMember, "messages", 15},
 		{"two spellings of one member", GeminiContents, `{"contents":[{"parts":[{"inlineData":{},"inline_data":{}}]}]}`, DuplicateMember, "contents[0].parts[0].inline_data", 40},
@@ -221,7 +223,7 @@ func TestTextIsCountedAsTheModelReadsIt(t *testing.T) {
 		want int64
 	}{
 		{"a text", OpenAIChat, `{"messages":[{"role":"user","content":"12345"}]}`, 5},
-		{"escapes count as what they stand for", OpenAIChat, `{"messages":[{"role":"user","content":"\u00e9\n\ud83d\ude00\/"}]}`, 8},
+		{"escapes count as what they stand for", OpenAIChat, `{"messages":[{"role":"user","content":"\u00e9\n\ud83d\ude00\/\ud83dx\ude00"}]}`, 2 + 1 + 4 + 1 + 3 + 1 + 3},
 		{"parts, and no image", OpenAIChat, `{"messages":[{"role":"user","content":[{"type":"text","text":"123"},{"type":"image_url","image_url":` + image + `}]}]}`, 3},
 		{"no audio and no documents", OpenAIChat, `{"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":` + image + `}},{"type":"file","file":{"file_data":` + image + `}}]}]}`, 0},
 		{"calls, compact", OpenAIChat, `{"messages":[{"role":"assistant","content":null,"tool_calls": [ {"a" : "\u0062"} ]}]}`, int64(len(`[{"a":"b"}]`))},
