@@ -82,6 +82,8 @@ type Turn struct {
 	ToolResults bool
 	// Span is the JSON value of the message or item.
 	Span Span
+	// TextBytes is the turn's share of Request.TextBytes.
+	TextBytes int64
 }
 
 // Role is who speaks.

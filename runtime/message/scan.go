@@ -75,13 +75,13 @@ func (s *scan) missing(name string) {
 // turn reads a message, by what, as one more turn.
 func (s *scan) turn(what func(turn *Turn)) {
 	s.peek()
-	turn, first, start := Turn{}, len(s.r.Images), s.i
+	turn, first, start, before := Turn{}, len(s.r.Images), s.i, s.r.TextBytes
 	what(&turn)
 	if len(s.r.Turns) == MaxTurns {
 		s.fail(TooMany, start)
 		return
 	}
-	turn.Span = Span{start, s.i}
+	turn.Span, turn.TextBytes = Span{start, s.i}, s.r.TextBytes-before
 	for i := first; i < len(s.r.Images); i++ {
 		s.r.Images[i].Turn = len(s.r.Turns)
 	}

@@ -248,6 +248,13 @@ func TestTextIsCountedAsTheModelReadsIt(t *testing.T) {
 	}
 }
 
+func TestTurnsShareTheText(t *testing.T) {
+	r := mustScan(t, OpenAIChat, `{"tools":[1],"messages":[{"role":"user","content":"12"},{"role":"assistant","content":[{"type":"text","text":"345"}]},{"role":"tool"}]}`)
+	if r.TextBytes != 8 || r.Turns[0].TextBytes != 2 || r.Turns[1].TextBytes != 3 || r.Turns[2].TextBytes != 0 {
+		t.Errorf("%d bytes of text, in turns %+v", r.TextBytes, r.Turns)
+	}
+}
+
 func TestTheRequestsOwnNumbersAreRead(t *testing.T) {
 	type numbers struct {
 		Model      string
