@@ -38,7 +38,7 @@ var bodies = map[Dialect][]string{
 		// Forms that vendors refuse, or that only some servers take.
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":5},{"type":"image_url","image_url":{"file_id":"f"}},{"type":"image_url","image_url":{"detail":5}},
 			{"image_url":"data:image/png;base64,PNG"},{"type":"image_url","image_url":{"url":{"a":1}}},{"type":"image_url","image_url":"data:image\u002Fpng;bas\u00e94,PNG"},
-			{"type":"input_image","file_id":"f"},{"type":"text","text":"t","cache_control":null,"a name that is longer than all that matter":[]}]}]}`,
+			{"type":"input_image","file_id":"f"},{"image_url":"data:image/png;name=\u00e9\ud83d\ude00;base64,PNG"},{"type":"text","text":"t","cache_control":null,"a name that is longer than all that matter":[]}]}]}`,
 	},
 	OpenAIResponses: {
 		`{"model":"gpt-5.1","instructions":"Be brief.","max_output_tokens":2048,"input":[

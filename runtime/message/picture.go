@@ -3,7 +3,10 @@
 
 package message
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // picture gathers what an object says of an image's data, in any dialect's words.
 // Which of it counts is known only at the object's end: members have no order.
@@ -125,7 +128,7 @@ func (s *scan) imageURL(i *Image) bool {
 	return true
 }
 
-// longestHead bounds the search for a data URL's comma, in characters.
+// longestHead bounds the search for a data URL's comma, in bytes.
 const longestHead = 256
 
 // address tells what is behind a URL. A data URL (RFC 2397) is taken as vendors
@@ -166,20 +169,18 @@ func (s *scan) dataURL(i *Image, head string, data text) {
 
 // head appends to buf the beginning of a string, unescaped, up to and including
 // its first comma; rest is the byte of the body after that, -1 when there is no
-// comma within the capacity of buf.
+// comma within longestHead bytes.
 func (s *scan) head(t text, buf []byte) (head []byte, rest int) {
-	for i := t.Start; i < t.End && len(buf) < cap(buf); {
-		c, n := s.b[i], 1
-		if c == '\\' {
-			r, long, short := unescape(s.b[i:t.End])
-			c, n = byte(r), long
-			if short != 1 {
-				c = 0xFF // no such character in the head of a URL
-			}
+	for i := t.Start; i < t.End && len(buf) < longestHead; {
+		if s.b[i] == '\\' {
+			r, long, _ := unescape(s.b[i:t.End])
+			buf = utf8.AppendRune(buf, r)
+			i += long
+		} else {
+			buf = append(buf, s.b[i])
+			i++
 		}
-		buf = append(buf, c)
-		i += n
-		if c == ',' {
+		if buf[len(buf)-1] == ',' {
 			return buf, i
 		}
 	}

@@ -78,7 +78,7 @@ func TestScanAgreesWithAWalkerOverTheDecodedBody(t *testing.T) {
 		agrees(t, d, r, body)
 		images[d] += len(r.Images)
 	})
-	for d, want := range map[Dialect]int{OpenAIChat: 15, OpenAIResponses: 8, AnthropicMessages: 15, GeminiContents: 14} {
+	for d, want := range map[Dialect]int{OpenAIChat: 16, OpenAIResponses: 8, AnthropicMessages: 15, GeminiContents: 14} {
 		if images[d] != want {
 			t.Errorf("%s: %d images, want %d", d, images[d], want)
 		}
