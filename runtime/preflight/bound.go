@@ -19,7 +19,12 @@ type bound struct {
 }
 
 // named is the bound as the middle of a sentence, before its number.
-func (b *bound) named() string { return b.owner + " declares " + b.limit }
+func (b *bound) named() string {
+	if b.source == "" {
+		return b.owner + " declares " + b.limit
+	}
+	return b.owner + " publishes " + b.limit
+}
 
 // published is where the number can be looked up, as the end of a sentence.
 func (b *bound) published() string {

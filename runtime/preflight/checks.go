@@ -17,7 +17,7 @@ import (
 // imageChecks look at one image by itself, in this order; the first fault
 // stands. What they say of an image never depends on another.
 var imageChecks = []func(*terms, *entry) *fault.Fault{
-	checkUsable, checkType, checkBytes, checkPixels, checkSight, checkAnimation, checkSide, checkTokens,
+	checkUsable, checkType, checkSource, checkBytes, checkPixels, checkSight, checkAnimation, checkSide, checkTokens,
 }
 
 // judge runs the checks over an image.
@@ -44,10 +44,22 @@ func checkUsable(_ *terms, e *entry) *fault.Fault {
 func checkType(t *terms, e *entry) *fault.Fault {
 	for i := range t.types {
 		list := &t.types[i]
-		if e.MediaType != "" && !slices.Contains(list.accepted, e.MediaType) {
+		if e.MediaType != "" && !slices.Contains(list.list, e.MediaType) {
 			return fault.New(fault.InvalidToolInput, ReasonMediaType, "%s is %s, which %s does not accept%s", e.subject(), e.MediaType, list.owner, list.published()).
-				With("image", e.ID).With("mime", e.MediaType).With("supported_media_types", list.accepted).
+				With("image", e.ID).With("mime", e.MediaType).With("supported_media_types", list.list).
 				With("limit", list.limit).With("limit_of", list.owner).Hint("Convert the image to a supported type.")
+		}
+	}
+	return nil
+}
+
+// checkSource holds the way in which the image is given.
+func checkSource(t *terms, e *entry) *fault.Fault {
+	for i := range t.sources {
+		if list := &t.sources[i]; e.Source != "" && !slices.Contains(list.list, e.Source) {
+			return fault.New(fault.InvalidToolInput, ReasonSource, "%s is given as %s, which %s does not accept%s", e.subject(), e.Source, list.owner, list.published()).
+				With("image", e.ID).With("source", e.Source).With("supported_sources", list.list).
+				With("limit", list.limit).With("limit_of", list.owner).Hint("Send the image's own bytes.")
 		}
 	}
 	return nil
@@ -99,11 +111,15 @@ func checkSight(t *terms, _ *entry) *fault.Fault {
 
 // checkAnimation refuses what is known to move where stills alone are taken.
 func checkAnimation(t *terms, e *entry) *fault.Fault {
-	if t.stills == nil || !e.Animated {
-		return nil
+	for i := range t.stills {
+		of := &t.stills[i]
+		if e.Animated && (len(of.list) == 0 || slices.Contains(of.list, e.MediaType)) {
+			return fault.New(fault.InvalidToolInput, ReasonAnimated, "%s is animated, which %s does not accept%s", e.subject(), of.owner, of.published()).
+				With("image", e.ID).With("mime", e.MediaType).With("limit", of.limit).With("limit_of", of.owner).
+				Hint("Send one frame of it as a still image.")
+		}
 	}
-	return fault.New(fault.InvalidToolInput, ReasonAnimated, "%s is animated, which %s does not accept%s", e.subject(), t.stills.owner, t.stills.published()).
-		With("image", e.ID).With("limit", t.stills.limit).With("limit_of", t.stills.owner).Hint("Send one frame of it as a still image.")
+	return nil
 }
 
 func checkSide(t *terms, e *entry) *fault.Fault {

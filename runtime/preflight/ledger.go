@@ -58,6 +58,13 @@ type ledger struct {
 	// bodyText is what the whole body has beside image data.
 	laterText, laterBody, bodyText int64
 
+	// byTurn is what each turn holds where that is limited, and crowded the turns
+	// that have held too much, the oldest first. seen is how far the first of them
+	// has been searched for what may go.
+	byTurn  []turnCount
+	crowded []int
+	seen    int
+
 	// What may go, in the order in which it goes. Entries may be out of date:
 	// each is looked at again before it is used.
 	oldContents, oldDuplicates, oldImages, oldWide queue
@@ -88,6 +95,9 @@ func newLedger(in *Input, t *terms) *ledger {
 		l.laterText += within(in.Turns[i].TextBytes)
 		l.laterBody += within(in.Turns[i].BodyBytes)
 	}
+	if len(t.perTurn) > 0 {
+		l.byTurn = make([]turnCount, max(len(in.Turns), 1))
+	}
 	l.bodyText = max(0, within(in.BodyBytes)-sent)
 	return l
 }
@@ -105,6 +115,9 @@ func (l *ledger) replay() (refusal *fault.Fault) {
 		l.laterBody -= min(within(turns[k].BodyBytes), l.laterBody)
 		for _, i := range l.fresh.begin(turns[k].Kind) {
 			l.release(i)
+		}
+		if l.byTurn != nil {
+			l.byTurn[k].first = next
 		}
 		for ; next < len(l.entries) && l.entries[next].turn == k; next++ {
 			l.arrive(next, turns[k].Kind)
@@ -183,6 +196,7 @@ func (l *ledger) arrive(i int, kind Kind) {
 		l.all.contentBytes += c.bytes
 	}
 	l.all.add(e, 1)
+	l.crowd(e, 1, 0)
 	if e.required {
 		l.require(i, 1)
 	} else {
@@ -218,6 +232,7 @@ func (l *ledger) release(i int) {
 func (l *ledger) require(i int, sign int64) {
 	e, c := &l.entries[i], &l.contents[l.entries[i].content]
 	l.required.add(e, sign)
+	l.crowd(e, 0, sign)
 	before := c.count.required
 	c.count.required += sign
 	if before == 0 || c.count.required == 0 {
@@ -248,6 +263,7 @@ func (l *ledger) drop(i int, why *fault.Fault) {
 	c := &l.contents[e.content]
 	e.kept, e.shed = false, why
 	l.all.add(e, -1)
+	l.crowd(e, -1, 0)
 	if c.count.kept--; c.count.kept == 0 {
 		l.all.contents--
 		l.all.contentBytes -= c.bytes

@@ -95,7 +95,11 @@ func (p *past) name(i int) string {
 	return "image " + p.in.Images[i].ID
 }
 
-// over says which rule a set of images is over: contents, occurrences, or none ("").
+// wide says that Anthropic does not take the image among more than 20.
+func (p *past) wide(i int) bool { return max(p.in.Images[i].Width, p.in.Images[i].Height) > 2000 }
+
+// over says which rule a set of images is over, by what goes first: contents,
+// occurrences, wide, or none ("").
 // alone leaves text out of the tokens.
 func (p *past) over(list []int, alone bool) string {
 	in, limits := p.in, p.in.Candidate.Declared.Limits
@@ -124,7 +128,13 @@ func (p *past) over(list []int, alone bool) string {
 	} else {
 		body = text
 	}
-	if limits.MaxImages > 0 && int64(len(list)) > limits.MaxImages || limits.MaxRequestBytes > 0 && body+base64 > limits.MaxRequestBytes {
+	if limits.MaxImages > 0 && int64(len(list)) > limits.MaxImages {
+		return "occurrences"
+	}
+	if in.Candidate.Host == "api.anthropic.com" && len(list) > 20 && slices.ContainsFunc(list, p.wide) {
+		return "wide"
+	}
+	if limits.MaxRequestBytes > 0 && body+base64 > limits.MaxRequestBytes {
 		return "occurrences"
 	}
 	if most := in.Limits.Request.MaxImageTokens; most > 0 && cost > most {
@@ -172,6 +182,12 @@ func (p *past) shed() {
 			if !p.shedContent(list) {
 				return
 			}
+		case "wide":
+			if !slices.ContainsFunc(list, func(i int) bool { return p.wide(i) && p.required(i) }) {
+				p.gone[list[slices.IndexFunc(list, p.wide)]] = true
+				continue
+			}
+			fallthrough
 		default:
 			if !p.shedOccurrence(list) {
 				return

@@ -83,11 +83,14 @@ type Image struct {
 	// Bytes is the raw size, 0 when unknown; Base64Bytes what the body carries,
 	// 0 for an image that it only names.
 	Bytes, Base64Bytes int64
-	MediaType          string // "" when unknown
-	Width, Height      int    // 0 when unknown
-	Orientation        int    // EXIF 1..8, 0 when not told
-	Animated           bool
-	Detail             string
+	// Source is how the body gives the image, in the words of package vendors:
+	// base64, url or file; "" when that is not to be checked.
+	Source        string
+	MediaType     string // "" when unknown
+	Width, Height int    // 0 when unknown
+	Orientation   int    // EXIF 1..8, 0 when not told
+	Animated      bool
+	Detail        string
 	// Turn is the index in Input.Turns of the turn that the image stands in.
 	Turn int
 	// InResult says that the image stands within a tool's result. In a turn of

@@ -49,6 +49,7 @@ func requestRules(b *bounds) []rule {
 		total: func(l *ledger) int64 { return l.all.images }, least: func(l *ledger) int64 { return l.required.images },
 		next: (*ledger).imageToShed, say: tooManyImages("images, each occurrence counted,"),
 	})
+	add(b.perTurn, rule{total: (*ledger).crowdTotal, least: (*ledger).crowdLeast, next: (*ledger).crowdToShed, say: tooManyInMessage})
 	if b.many != nil {
 		add([]bound{b.many.bound}, rule{total: manyTotal, least: manyLeast, next: (*ledger).wideToShed, say: b.many.say})
 	}
@@ -112,6 +113,12 @@ func tooManyImages(what string) func(*rule, int64, bool) *fault.Fault {
 			With("image_count", n).With("max_image_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 			Hint("Show fewer images at once.")
 	}
+}
+
+func tooManyInMessage(r *rule, n int64, alone bool) *fault.Fault {
+	return fault.New(fault.BudgetExceeded, ReasonImagesInMessage, "a message of the request holds %d %simages; %s %d%s", n, required(alone), r.named(), r.max, r.published()).
+		With("image_count", n).With("max_image_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
+		Hint("Show fewer images in one message.")
 }
 
 func tooManyImageBytes(what string) func(*rule, int64, bool) *fault.Fault {

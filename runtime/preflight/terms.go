@@ -20,25 +20,28 @@ type terms struct {
 	// windowTokens is the context window, 0 when unknown; reserve and headroom are
 	// what it keeps free of text and images.
 	windowTokens, reserve, headroom int64
+	advice                          []advice
 	warnings                        []string
 }
 
-// bounds are the numbers and lists. Of an image: types, stills, imageBytes,
-// imageBase64, pixels, side. Of a request: the others.
+// bounds are the numbers and lists. Of an image: types to pixels. Of a request:
+// the others.
 type bounds struct {
-	types                                 []mediaTypes
-	stills                                *bound
-	imageBytes, imageBase64, pixels, side []bound
-	contents, contentBytes                []bound
-	images, totalBytes, totalBase64, body []bound
-	many                                  *many
-	imageTokens, window                   []bound
+	types, sources, stills                []words
+	imageBytes, imageBase64, side, pixels []bound
+
+	contents, contentBytes        []bound
+	images, perTurn               []bound
+	totalBytes, totalBase64, body []bound
+	many                          *many
+	imageTokens, window           []bound
 }
 
-// mediaTypes is a list of accepted types, and whose it is.
-type mediaTypes struct {
+// words is a list, and whose it is: what is accepted, and for stills the types
+// of which animations are not, all when there is none.
+type words struct {
 	bound
-	accepted []string
+	list []string
 }
 
 const thePolicy = "the policy"
@@ -53,6 +56,7 @@ func termsOf(in *Input) *terms {
 	}
 	t.ofPolicy(&in.Limits)
 	t.ofModel(declared)
+	t.ofVendor(c, declared)
 	t.ofWindow(in, declared)
 	if t.sees {
 		t.family = tokens.Find(c.Model, declared.Family)
@@ -66,7 +70,7 @@ func termsOf(in *Input) *terms {
 func (t *terms) ofPolicy(limits *router.Limits) {
 	policy := func(max int64, limit string) []bound { return []bound{{max: max, limit: limit, owner: thePolicy}} }
 	if list := limits.Image.MediaTypes; len(list) > 0 {
-		t.types = append(t.types, mediaTypes{bound{limit: "limits.image.mediaTypes", owner: thePolicy}, list})
+		t.types = append(t.types, words{bound{limit: "limits.image.mediaTypes", owner: thePolicy}, list})
 	}
 	t.imageBytes = append(policy(limits.Image.MaxBytes, "limits.image.maxBytes"),
 		policy(limits.Request.MaxTotalImageBytes, "limits.request.maxTotalImageBytes")...)
@@ -83,7 +87,7 @@ func (t *terms) ofPolicy(limits *router.Limits) {
 // unless the provider names others.
 func (t *terms) ofModel(model *router.Model) {
 	owner := t.name
-	types := mediaTypes{bound{limit: "limits.mediaTypes", owner: owner}, router.DefaultMediaTypes()}
+	types := words{bound{limit: "limits.mediaTypes", owner: owner}, router.DefaultMediaTypes()}
 	if limits := model.Limits; limits != nil {
 		declare := func(into *[]bound, max int64, limit string) {
 			if max > 0 {
@@ -95,7 +99,7 @@ func (t *terms) ofModel(model *router.Model) {
 		declare(&t.body, limits.MaxRequestBytes, "limits.maxRequestBytes")
 		declare(&t.imageBase64, limits.MaxImageBytes, "limits.maxImageBytes")
 		if len(limits.MediaTypes) > 0 {
-			types.accepted = limits.MediaTypes
+			types.list = limits.MediaTypes
 		}
 	}
 	if t.sees {

@@ -71,6 +71,9 @@ func (l *ledger) warnings(sum *Tokens) []string {
 	if shapeless > 0 {
 		warn("%d of the images have no known width and height; they are charged the most that one can cost, and limits on sides and pixels do not count them", shapeless)
 	}
+	for i := range l.terms.advice {
+		l.terms.advice[i].warn(l, warn)
+	}
 	if sum.Window == 0 {
 		return out
 	}
