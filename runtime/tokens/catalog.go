@@ -26,8 +26,11 @@ type Catalog struct {
 	byName   map[string]*entry
 	// exact are whole names or whole beginnings, stems what anything may follow.
 	exact, stems map[string]*entry
-	unknown      *entry
-	own          map[string]*entry
+	// longestName is the length of the longest of them.
+	longestName int
+	unknown     *entry
+	// own are the caller's names, as they go over the wire.
+	own map[string]*entry
 }
 
 // entry is a family as the file has it, its rule filled in.
@@ -110,8 +113,8 @@ func (c *Catalog) byModel(model string) Family {
 	return Family{entry: c.unknown, match: Match{How: ByDefault}}
 }
 
-// The shortest name that is believed inside another (o3 is not), and the longest
-// name that is searched.
+// The shortest name that is believed inside another (o3 is not), and how much of a
+// name is searched for one.
 const (
 	minPartBytes = 5
 	maxNameBytes = 256
@@ -119,7 +122,7 @@ const (
 
 // longest is the longest pattern that s begins with.
 func (c *Catalog) longest(s string) (*entry, string) {
-	for i := min(len(s), maxNameBytes); i > 0; i-- {
+	for i := min(len(s), c.longestName); i > 0; i-- {
 		if ends(s, i) {
 			if e, ok := c.exact[s[:i]]; ok {
 				return e, s[:i]
@@ -226,6 +229,7 @@ func (c *Catalog) add(e *entry) error {
 			return fmt.Errorf("the model name %q is empty, not in normal form, or taken", pattern)
 		}
 		names[stem] = e
+		c.longestName = max(c.longestName, len(stem))
 	}
 	return nil
 }

@@ -123,3 +123,32 @@ func TestMarkersAreChargedBesideTheImage(t *testing.T) {
 		t.Errorf("%d tokens and %d markers (%v), want 16 and 2", got.Tokens, got.Markers, err)
 	}
 }
+
+func TestTheResizedSizeIsWhatTheGridCovers(t *testing.T) {
+	for _, c := range []struct {
+		model string
+		image Image
+		want  string
+	}{
+		{"deepseek-flash", Image{Width: 65535, Height: 1}, "42882x42"},
+		{"deepseek-flash", Image{Width: 1, Height: 65535}, "42x21462"},
+		{"deepseek-flash", Image{Width: 2048, Height: 2048}, "1302x1302"},
+		{"deepseek-flash", Image{Width: 100, Height: 100, Detail: "low"}, "544x544"},
+		{"kimi-k2.5", Image{Width: 20000, Height: 10}, "7168x3"},
+		{"mistral-small-2506", Image{Width: 3080, Height: 1}, "1540x1"},
+		{"gpt-6-astra", Image{Width: 1 << 30, Height: 1}, "65535x1"},
+		{"gemma-4", Image{Width: 65535, Height: 1}, "13440x48"},
+		{"llama-4-scout", Image{Width: 1000, Height: 500}, "1008x672"},
+		{"internvl3-8b", Image{Width: 1000, Height: 1000}, "1344x1344"},
+		{"phi-3-vision", Image{Width: 1008, Height: 1344}, "1008x1344"},
+		{"amazon.nova-pro-v1:0", Image{Width: 800, Height: 400}, "900x450"},
+		{"glm-4.5v", Image{Width: 20000, Height: 20000}, "2492x2492"},
+		{"gemini-3-pro", Image{Width: 10, Height: 10}, "unknown"},
+		{"gpt-4o", Image{}, "unknown"},
+	} {
+		got, err := Find(c.model, "").Estimate(c.image)
+		if err != nil || got.Resized.String() != c.want {
+			t.Errorf("%s %dx%d: resized to %s (%v), want %s", c.model, c.image.Width, c.image.Height, got.Resized, err, c.want)
+		}
+	}
+}

@@ -50,6 +50,9 @@ func (f Family) known() *entry {
 // Name is the family's name, as a provider's models[].family may say it.
 func (f Family) Name() string { return f.known().Name }
 
+// Aliases are the other names that a provider's models[].family may say; mostly none.
+func (f Family) Aliases() []string { return append([]string(nil), f.known().Aliases...) }
+
 // Note says in one sentence what to know about the family; it may be empty.
 func (f Family) Note() string { return f.known().Note }
 

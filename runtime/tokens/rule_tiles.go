@@ -177,7 +177,7 @@ func (r canvasRule) measure(s Size, _ string) (count, refusal) {
 		for n := int64(1); c*n <= r.MaxTiles; n++ {
 			wide, high := c*r.Tile*s.Height, n*r.Tile*s.Width
 			f := min(wide, high)
-			if cols == 0 || better(f, best, one) || f == best && c*n < cols*rows {
+			if cols == 0 || better(f, best, one) { // Of equals the first is the smallest.
 				cols, rows, best = c, n, f
 			}
 			if high >= wide {
