@@ -17,13 +17,18 @@
 // appended, every image that Review leaves out of A is left out of B, with the
 // same reason and the same note, provided that
 //
-//   - limits, candidate, output limit and whatever stands before the turns
-//     (instructions, tools) are the same, and
-//   - A's facts are B's: an image keeps its sha256, size, type and label.
+//   - limits, candidate, output limit and whatever stands beside the turns
+//     (instructions, tools) are the same,
+//   - the turns tell their bytes, as those of TurnsOf do: a request that ended
+//     earlier is measured by them, and
+//   - A's facts are B's: an image keeps its sha256, size and type. A file that may
+//     not be opened any more (ProbePaths) loses them: it stays a note, but weighs
+//     nothing in the turns where it once did.
 //
-// It holds for occurrences, without exception: a content that was shed and is
-// shown again in a later turn is admitted there, and stays a note where it
-// stood. A request that had to be refused sheds nothing: it was never sent.
+// It holds for occurrences: a content that was shed and is shown again in a later
+// turn is admitted there, and stays a note where it stood. A request that had to
+// be refused sheds nothing, since it was never sent; what is bad about an image
+// of it by itself makes that image a note once it is history.
 package preflight
 
 import (

@@ -21,8 +21,42 @@ const (
 	Results
 )
 
-// KindOf is the kind of a turn of a scanned request.
-func KindOf(t message.Turn) Kind {
+// Turn is one message of the conversation.
+type Turn struct {
+	Kind Kind
+	// TextBytes is the turn's share of Input.TextBytes, and BodyBytes its share of
+	// Input.BodyBytes, image data left out. With either at 0, a request that
+	// ended at an earlier turn is taken to have been as long as this one.
+	TextBytes, BodyBytes int64
+}
+
+// TurnsOf are the turns of a scanned request, by the same indices. Instructions
+// that stand outside of the conversation, wherever in the body, count as of its
+// beginning: their turns have no bytes of their own.
+func TurnsOf(r *message.Request) []Turn {
+	outside := r.Dialect == message.AnthropicMessages || r.Dialect == message.GeminiContents
+	turns := make([]Turn, len(r.Turns))
+	end := -1 // of the turn before; what separates two turns is the second's
+	for k, t := range r.Turns {
+		turns[k].Kind = kindOf(t)
+		if t.Role == message.System && outside {
+			continue
+		}
+		if end < 0 {
+			end = t.Span.Start
+		}
+		turns[k].TextBytes, turns[k].BodyBytes = t.TextBytes, int64(t.Span.End-end)
+		end = t.Span.End
+	}
+	for i := range r.Images {
+		t := &turns[r.Images[i].Turn]
+		t.BodyBytes = max(0, t.BodyBytes-int64(r.Images[i].Data.Len()))
+	}
+	return turns
+}
+
+// kindOf is the kind of a turn of a scanned request.
+func kindOf(t message.Turn) Kind {
 	switch {
 	case t.ToolResults || t.Role == message.Tool:
 		return Results
@@ -32,15 +66,6 @@ func KindOf(t message.Turn) Kind {
 		return Assistant
 	}
 	return Other
-}
-
-// Turn is one message of the conversation.
-type Turn struct {
-	Kind Kind
-	// TextBytes is the turn's share of Input.TextBytes, and BodyBytes its share of
-	// Input.BodyBytes, image data left out. With either at 0, a request that
-	// ended at an earlier turn is taken to have been as long as this one.
-	TextBytes, BodyBytes int64
 }
 
 // fresh are the images that are required for now, by what ends it.
