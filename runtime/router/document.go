@@ -100,7 +100,17 @@ type ImageLimits struct {
 	// MediaTypes are the accepted types. Empty means DefaultMediaTypes and what
 	// the chosen model's own limits list; a list of a policy only narrows that.
 	MediaTypes []string `json:"mediaTypes,omitempty"`
+	// OnOversize is OversizeRefuse or OversizeDownscale; empty is OversizeRefuse.
+	OnOversize string `json:"onOversize,omitempty"`
 }
+
+// Values of ImageLimits.OnOversize.
+const (
+	// OversizeRefuse: an image over a limit is refused, with the numbers.
+	OversizeRefuse = "Refuse"
+	// OversizeDownscale: a smaller copy is made before the image is first sent.
+	OversizeDownscale = "Downscale"
+)
 
 // DefaultMediaTypes are accepted where no policy says otherwise.
 func DefaultMediaTypes() []string {

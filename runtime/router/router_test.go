@@ -124,6 +124,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		{"an empty allow-list", "profiles[0].allow[0].globs", func(d *router.Document) { d.Profiles[0].Allow[0].Globs = nil }},
 		{"an unknown per-call word", "profiles[0].perCallModel", func(d *router.Document) { d.Profiles[0].PerCallModel = "Maybe" }},
 		{"no byte limit for an image", "profiles[0].limits.image.maxBytes", func(d *router.Document) { d.Profiles[0].Limits.Image.MaxBytes = 0 }},
+		{"an unknown word for images over a limit", "profiles[0].limits.image.onOversize", func(d *router.Document) { d.Profiles[0].Limits.Image.OnOversize = "Shrink" }},
 		{"a negative pixel limit", "profiles[0].limits.image.maxPixels", func(d *router.Document) { d.Profiles[0].Limits.Image.MaxPixels = -1 }},
 		{"a negative limit of tokens", "profiles[0].limits.request.maxImageTokens", func(d *router.Document) { d.Profiles[0].Limits.Request.MaxImageTokens = -1 }},
 		{"no body limit", "profiles[0].limits.request.maxBodyBytes", func(d *router.Document) { d.Profiles[0].Limits.Request.MaxBodyBytes = 0 }},

@@ -142,6 +142,11 @@ func (v *validator) profile(at string, p *Profile) {
 func (v *validator) limits(at string, l *Limits) {
 	v.positive(at+".image.maxBytes", l.Image.MaxBytes)
 	v.positive(at+".image.maxPixels", l.Image.MaxPixels)
+	switch l.Image.OnOversize {
+	case "", OversizeRefuse, OversizeDownscale:
+	default:
+		v.check(false, at+".image.onOversize", "is %q; want %s or %s", l.Image.OnOversize, OversizeRefuse, OversizeDownscale)
+	}
 	v.positive(at+".request.maxDistinctImages", l.Request.MaxDistinctImages)
 	v.positive(at+".request.maxTotalImageBytes", l.Request.MaxTotalImageBytes)
 	v.positive(at+".request.maxProbedPaths", l.Request.MaxProbedPaths)
