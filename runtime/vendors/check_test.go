@@ -85,6 +85,8 @@ func TestARequestIsComparedWithTheVendorsLimits(t *testing.T) {
 		{"an unknown type", anthropic, one(Image{}), ""},
 		{"an animation of which one frame is seen", anthropic, one(Image{MediaType: "image/webp", Animated: true}), "~animation>0@0=image/webp"},
 		{"an animated GIF is refused by OpenAI", openai, one(Image{MediaType: "image/gif", Animated: true}), "animation>0@0=image/gif"},
+		{"another animation is not known to be", openai, one(Image{MediaType: "image/webp", Animated: true}), ""},
+		{"the bytes behind an address do not count", deepseek, one(Image{Source: SourceURL, Bytes: 1 << 40}), ""},
 		{"a still GIF is not", openai, one(Image{MediaType: "image/gif"}), ""},
 		{"1501 images", openai, Request{Images: images(1501, nil)}, "maxImages>1500@-1=1501"},
 		{"14 images with one of 4097 px", deepseek, Request{Images: images(14, side(0, 4097))}, ""},

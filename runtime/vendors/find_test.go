@@ -4,6 +4,7 @@
 package vendors
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,6 +19,8 @@ func TestTheVendorIsFoundByHostThenByModel(t *testing.T) {
 		{"OpenAI's host", chat, "api.openai.com", "gpt-4o", "openai", ByHost},
 		{"with a port, in capitals, with a final dot", chat, "API.OpenAI.com.:443", "gpt-4o", "openai", ByHost},
 		{"a region of it", chat, "eu.api.openai.com", "gpt-4o", "openai", ByHost},
+		{"with a final dot and white space", chat, " api.openai.com. ", "mine", "openai", ByHost},
+		{"a host with nothing where anything is asked for", chat, "bedrock-runtime.amazonaws.com", "mine", "", ByNothing},
 		{"a host that only ends alike", chat, "evilapi.openai.com", "mine", "", ByNothing},
 		{"an unheard-of model at OpenAI's", chat, "api.openai.com", "secret", "openai", ByHost},
 		{"Azure", chat, "acme.openai.azure.com", "my-deployment", "azure-openai", ByHost},
@@ -84,6 +87,23 @@ func TestLimitsFollowTheModel(t *testing.T) {
 				t.Errorf("%s at %s: %s is %v, want %v", c.model, c.host, c.name, got, c.want)
 			}
 		}
+	}
+}
+
+func TestAVendorThatExtendsAnotherReplacesWhatItNames(t *testing.T) {
+	const limit = `"source":"s","confidence":"published"}`
+	got, err := parse([]byte(`{"vendors":[
+		{"name":"a","hosts":[],"limits":[{"name":"maxSide","value":10,` + limit + `,{"name":"maxSide","value":5,"fromImages":2,` + limit + `,{"name":"maxImages","value":3,` + limit + `]},
+		{"name":"b","hosts":[],"extends":"a","limits":[{"name":"maxSide","value":7,` + limit + `]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []int64
+	for _, l := range got[1].Limits {
+		values = append(values, l.Value)
+	}
+	if !slices.Equal(values, []int64{5, 3, 7}) || len(got[0].Limits) != 3 {
+		t.Errorf("b has the limits %v and a %d, want 5 (for many images), 3, 7 and 3", values, len(got[0].Limits))
 	}
 }
 
