@@ -120,6 +120,9 @@ func (r viewRule) measure(s Size, _ string) (count, refusal) {
 			if k > kept || k == kept && w < wasted {
 				cols, rows, kept, wasted = c, n, k, w
 			}
+			if box.Width*s.Height <= box.Height*s.Width {
+				break // More rows would only waste more.
+			}
 		}
 	}
 	out := grid(Size{Width: cols * r.View, Height: rows * r.View}, cols, rows, 0)
