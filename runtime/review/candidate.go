@@ -1,0 +1,93 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/message"
+	"github.com/visionoperator/vision-operator/runtime/preflight"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// candidate is the model that the request is for: the one that the review
+// names, else the body, else the path. A route of the profile is that; a bare
+// name is the declared model of that name; anything else is a model that is not
+// declared, of which its name alone tells.
+//
+// denied is set when the policy's allow-lists do not let the model look at images.
+func (r *review) candidate(scanned *message.Request, grant Grant) (candidate preflight.Candidate, denied *fault.Fault) {
+	name := r.req.Model
+	if name == "" {
+		name = scanned.Model
+	}
+	if name == "" {
+		name = r.model
+	}
+	entry, found := r.entry(name, grant)
+	if !found {
+		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, nil
+	}
+	candidate = preflight.Candidate{
+		Route: entry.Route.String(), Model: entry.Model.Name, Transport: entry.Provider.Transport,
+		Host: hostOf(entry.Endpoint.URL), Declared: entry.Model,
+	}
+	if !grant.Profile.Allows(entry.Route, entry.Provider.Name) {
+		denied = fault.New(fault.PolicyDenied, "ModelNotAllowed", "the policy's allow-lists do not let the model %s look at images", candidate.Route).
+			With("model", candidate.Route).Hint("Choose a model that the policy allows, or leave the images out.")
+	}
+	return candidate, denied
+}
+
+// entry looks a name up in the profile's catalog.
+func (r *review) entry(name string, grant Grant) (router.Entry, bool) {
+	if name == "" {
+		return router.Entry{}, false
+	}
+	if route, err := router.ParseRoute(name); err == nil {
+		if entry, ok := grant.Catalog.Find(route); ok {
+			return entry, true
+		}
+	}
+	best, rank, same := router.Entry{}, -1, 0
+	bare := strings.TrimPrefix(name, "models/")
+	for entry := range grant.Catalog.All() {
+		if entry.Model.Name != name && entry.Model.Name != bare {
+			continue
+		}
+		switch fits := r.rank(entry, grant); {
+		case fits > rank:
+			best, rank, same = entry, fits, 1
+		case fits == rank && entry.Model != best.Model:
+			same++
+		}
+	}
+	if same > 1 {
+		r.warn("%d declared models have the name of the request's; it is judged as %s", same, best.Route)
+	}
+	return best, rank >= 0
+}
+
+// rank says how well an entry fits among those of one name: what the policy
+// allows before what it does not, then what speaks the request's dialect.
+func (r *review) rank(entry router.Entry, grant Grant) (fits int) {
+	if grant.Profile.Allows(entry.Route, entry.Provider.Name) {
+		fits += 2
+	}
+	if entry.Provider.Transport == r.dialect.Transport() {
+		fits++
+	}
+	return fits
+}
+
+// hostOf is the host of a base URL, with its port if it has one.
+func hostOf(base string) string {
+	u, err := url.Parse(base)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}

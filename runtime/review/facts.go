@@ -1,0 +1,155 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package review
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"io"
+	"sync"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/message"
+	"github.com/visionoperator/vision-operator/runtime/preflight"
+	"github.com/visionoperator/vision-operator/runtime/probe"
+	"github.com/visionoperator/vision-operator/runtime/vendors"
+)
+
+// imagesOf gathers the facts about every image of a scanned body. Inline data is
+// decoded once, in pieces: all of it is hashed, and the header is read from its
+// beginning. Of an image that is elsewhere only what is declared is known.
+func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]preflight.Image, error) {
+	if len(scanned.Images) == 0 {
+		return nil, nil
+	}
+	images := make([]preflight.Image, len(scanned.Images))
+	l := looks.Get().(*look)
+	defer looks.Put(l)
+	for i := range scanned.Images {
+		if err := ctx.Err(); err != nil {
+			return nil, fault.New(fault.ImageReadFailed, "Canceled", "the review ended before its images could be read").Because(err)
+		}
+		from := &scanned.Images[i]
+		image := preflight.Image{
+			ID: scanned.ID(i), MediaType: canonical(from.MediaType), Detail: from.Detail, Turn: from.Turn,
+			InResult: from.InToolResult, Required: from.Fixed, Base64Bytes: int64(from.DataBytes),
+		}
+		switch from.Source {
+		case message.Inline:
+			image.Source = vendors.SourceBase64
+			l.inline(&image, body, from)
+		case message.AsFacts:
+			image.Source = vendors.SourceBase64
+			told(&image, from.Facts)
+		case message.Remote:
+			image.Source = vendors.SourceURL
+		case message.FileID:
+			image.Source = vendors.SourceFile
+		}
+		if from.InError && scanned.Dialect == message.AnthropicMessages && image.Bad == nil {
+			image.Bad = fault.New(fault.InvalidToolInput, "ImageInErrorResult", "the image stands in a tool's result that is marked as an error, in which the vendor takes text alone").
+				Hint("Leave is_error out, or the image.")
+		}
+		images[i] = image
+	}
+	return images, nil
+}
+
+// canonical is the type that a declared one is another name of, or what is
+// declared: limits list types by one name each.
+func canonical(declared string) string {
+	if declared == "" {
+		return ""
+	}
+	for _, known := range probe.MediaTypes() {
+		if declared == known || known != probe.HEIC && known != probe.HEIF && (probe.Facts{MediaType: known}).Agrees(declared) {
+			return known
+		}
+	}
+	return declared
+}
+
+// look is what reading images takes; it is used for one after the other.
+type look struct {
+	head [probe.MaxHeader]byte
+	hash hash.Hash
+	sum  [sha256.Size]byte
+}
+
+var looks = sync.Pool{New: func() any { return &look{hash: sha256.New()} }}
+
+// inline fills in what the data of an image tells.
+func (l *look) inline(image *preflight.Image, body []byte, from *message.Image) {
+	data := message.NewReader(body, from)
+	n, err := io.ReadFull(data, l.head[:])
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	l.hash.Reset()
+	l.hash.Write(l.head[:n])
+	size := int64(n)
+	if err == nil {
+		var rest int64
+		rest, err = data.WriteTo(l.hash)
+		size += rest
+	}
+	if err != nil {
+		image.Bad = faultOf(err)
+		return
+	}
+	image.Bytes = size
+	image.SHA256 = hex.EncodeToString(l.hash.Sum(l.sum[:0]))
+	probed(image, l.head[:n], size)
+}
+
+// told fills in what the sender tells of an image in place of its data.
+func told(image *preflight.Image, facts *message.Facts) {
+	image.SHA256, image.Bytes = facts.SHA256, facts.Bytes
+	image.Base64Bytes = base64Bytes(facts.Bytes)
+	if len(facts.Head) > 0 {
+		probed(image, facts.Head, facts.Bytes)
+	}
+}
+
+// base64Bytes is the length of n bytes in base64, with padding.
+func base64Bytes(n int64) int64 {
+	const most = 1 << 60 // far beyond what any limit allows, and what may be multiplied
+	if n > most {
+		return most
+	}
+	return (n + 2) / 3 * int64(base64.StdEncoding.EncodedLen(3))
+}
+
+// probed fills in what the first bytes of an image of size bytes tell.
+func probed(image *preflight.Image, head []byte, size int64) {
+	declared := image.MediaType
+	facts, err := probe.Head(head, size)
+	if facts.MediaType != "" {
+		image.MediaType = facts.MediaType
+	}
+	image.Width, image.Height, image.Orientation = facts.Width, facts.Height, facts.Orientation
+	image.Animated = facts.Animated == probe.Yes
+	switch bad, _ := errors.AsType[*probe.Error](err); {
+	case err == nil && !facts.Agrees(declared):
+		image.Bad = fault.New(fault.InvalidToolInput, "MediaTypeMismatch", "the image is declared as %s and is %s", clip(declared), facts.MediaType).
+			With("mime", facts.MediaType).Hint("Declare the type that the image has.")
+	case err == nil:
+	case bad == nil || bad.Reason == probe.NotAnImage:
+		image.Bad = fault.New(fault.InvalidToolInput, "NotAnImage", "the data is not an image of a known type").Because(err).
+			Hint("Send an image: PNG, JPEG, GIF or WebP.")
+	case bad.Reason == probe.ZeroSize:
+		image.Bad = malformedImage(facts.MediaType, "has a side of zero pixels", err)
+	default:
+		image.Bad = malformedImage(facts.MediaType, "has a header that is broken or incomplete", err)
+	}
+}
+
+func malformedImage(mediaType, what string, err error) *fault.Fault {
+	return fault.New(fault.InvalidToolInput, "ImageMalformed", "the data begins as %s and %s", mediaType, what).
+		With("mime", mediaType).Because(err).Hint("Send the whole image.")
+}
