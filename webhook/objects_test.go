@@ -48,6 +48,35 @@ func TestACABundleThatDoesNotParseIsRefusedByField(t *testing.T) {
 	}
 }
 
+func TestATokenFamilyThatIsNotKnownIsRefusedWithThoseNearIt(t *testing.T) {
+	u := newUser(t)
+	p := provider()
+	p.Namespace = u.namespace
+	p.Spec.Models[0].Family = "antropic"
+	err := u.Create(t.Context(), p)
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.models[0].family") || !strings.Contains(err.Error(), "near it: anthropic") {
+		t.Errorf("got error %v, want Invalid at spec.models[0].family that names anthropic", err)
+	}
+}
+
+func TestAContradictingFamilyAndALimitAboveTheVendorsAreWarnedOf(t *testing.T) {
+	u := newUser(t)
+	p := provider()
+	p.Spec.Models = []v1alpha1.Model{{Name: "gpt-4o", ImageInput: new(true), Family: "openai-patch", Limits: &v1alpha1.ModelLimits{MaxImages: new(int64(1501))}}}
+	u.create(p)
+	for _, want := range []string{
+		"299 spec.models[0].family: openai-patch is not the family that the model's name tells, gpt-4o",
+		"299 spec.models[0].limits.maxImages: 1501 is above what openai accepts, 1500 images",
+	} {
+		if w := u.warned.all(); !strings.Contains(w, want) {
+			t.Errorf("got warnings %q, want one with %q", w, want)
+		}
+	}
+	if w := u.warned.all(); strings.Contains(w, "does not act on it yet") {
+		t.Errorf("got warnings %q, want none about fields that are obeyed", w)
+	}
+}
+
 func TestAnUpdateIsJudgedLikeACreation(t *testing.T) {
 	u := newUser(t)
 	p := provider()

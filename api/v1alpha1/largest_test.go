@@ -56,7 +56,7 @@ func largestProvider() *v1alpha1.VisionProvider {
 		p.Spec.Endpoints = append(p.Spec.Endpoints, e)
 	}
 	for i := range 64 {
-		m := v1alpha1.Model{Name: padded(i, 253), ImageInput: &yes, Family: padded(i, 64), Limits: &v1alpha1.ModelLimits{},
+		m := v1alpha1.Model{Name: padded(i, 253), ImageInput: &yes, Family: "gpt-" + padded(i, 60), Limits: &v1alpha1.ModelLimits{},
 			Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "999999999.999999999", OutputPerMillionTokens: "999999999.999999999"}}
 		for j := range 16 {
 			m.Limits.MediaTypes = append(m.Limits.MediaTypes, "image/"+padded(j, 58))

@@ -60,8 +60,10 @@ type ImageLimits struct {
 	// +kubebuilder:validation:items:XValidation:rule=`self.matches('^image/[a-z0-9](?:[-+.a-z0-9]*[a-z0-9])?$')`,message="must be an image type in lower case, such as image/png"
 	MediaTypes []string `json:"mediaTypes,omitzero"`
 
-	// OnOversize says what becomes of an image that is larger than a limit:
-	// Refuse, an error with the numbers; Downscale, a smaller copy is sent.
+	// OnOversize says what becomes of an image that is larger than a limit, the
+	// policy's or the model's: Refuse, an error with the numbers; Downscale, a
+	// smaller copy is sent, and said so. Only what has not been sent yet is
+	// downscaled; a type that the runtime cannot decode is refused all the same.
 	//
 	// Example: `Downscale`. Default, applied by the compiler: `Refuse`.
 	//
@@ -78,7 +80,7 @@ type OnOversize string
 const (
 	// OnOversizeRefuse: an error with the numbers.
 	OnOversizeRefuse OnOversize = "Refuse"
-	// OnOversizeDownscale: a smaller copy is sent.
+	// OnOversizeDownscale: a smaller copy is sent, where one can be made.
 	OnOversizeDownscale OnOversize = "Downscale"
 )
 
@@ -117,7 +119,9 @@ type RequestLimits struct {
 	MaxProbedPaths *int64 `json:"maxProbedPaths,omitempty"`
 
 	// MaxImageTokens is the most tokens that the images of one request may
-	// cost, as estimated by the model's token family.
+	// cost, as estimated by the model's token family. Every occurrence of an image
+	// counts. Images that the request can do without are left out first; those that
+	// it must show are refused when they exceed it by themselves.
 	//
 	// Rules: 1 to 100000000. Example: `8000`.
 	// Absent: no limit.

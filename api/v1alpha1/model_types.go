@@ -25,11 +25,14 @@ type Model struct {
 	// +required
 	ImageInput *bool `json:"imageInput"`
 
-	// Family is the token family by which the cost of an image is estimated.
+	// Family is the token family by which the cost of an image is estimated: the
+	// name of a family, or that of a model that counts alike. It wins over what the
+	// model's own name tells.
 	//
 	// Rules: at most 64 of a-z, 0-9, . and -, beginning and ending with a letter
-	// or digit. Example: `openai-patch`. Default, applied by the runtime:
-	// inferred from the model's name.
+	// or digit; admission refuses a family that is not known, and names those near
+	// it. Example: `openai-patch`. Default, applied by the runtime: inferred from
+	// the model's name; a model whose name tells nothing is charged with care.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -38,7 +41,10 @@ type Model struct {
 	Family string `json:"family,omitempty"`
 
 	// ContextWindowTokens is how many tokens the model's context holds, input
-	// and output together.
+	// and output together. Images that a request can do without are left out when
+	// they do not fit beside its text, its answer and some headroom, as estimated;
+	// a request is refused only when the images that it must show exceed the window
+	// by themselves.
 	//
 	// Rules: 1 to 100000000. Example: `400000`. Absent: unknown, and then the
 	// window is not checked.
@@ -71,9 +77,11 @@ type Model struct {
 	ToolImages *ToolImages `json:"toolImages,omitempty"`
 
 	// Limits are the vendor's limits for this model, counted per part as it is
-	// sent. A policy's limits apply besides.
+	// sent. Each stands in place of what the runtime itself knows of the vendor. A
+	// policy's limits apply besides.
 	//
-	// Example: `{maxImageBytes: 5242880, maxImageSide: 8000}`. Absent: none known.
+	// Example: `{maxImageBytes: 5242880, maxImageSide: 8000}`. Absent: those that
+	// the runtime knows of the vendor, if any.
 	//
 	// +optional
 	Limits *ModelLimits `json:"limits,omitempty"`
@@ -107,7 +115,8 @@ const (
 type ModelLimits struct {
 	// MaxImages is the most images that one request may hold.
 	//
-	// Rules: 1 to 10000. Example: `100`. Absent: no limit known.
+	// Rules: 1 to 10000. Example: `100`. Absent: the vendor's
+	// own, where the runtime knows it.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -117,7 +126,8 @@ type ModelLimits struct {
 	// MaxImageBytes is the most bytes that one image may have as it is sent,
 	// which for most transports is after base64.
 	//
-	// Rules: 1 to 1073741824 (1 GiB). Example: `5242880`. Absent: no limit known.
+	// Rules: 1 to 1073741824 (1 GiB). Example: `5242880`. Absent: the vendor's
+	// own, where the runtime knows it.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -126,7 +136,8 @@ type ModelLimits struct {
 
 	// MaxImageSide is the longest side, in pixels, that an image may have.
 	//
-	// Rules: 1 to 1000000. Example: `8000`. Absent: no limit known.
+	// Rules: 1 to 1000000. Example: `8000`. Absent: the vendor's
+	// own, where the runtime knows it.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -135,7 +146,8 @@ type ModelLimits struct {
 
 	// MaxRequestBytes is the most bytes that the body of a request may have.
 	//
-	// Rules: 1 to 1073741824 (1 GiB). Example: `33554432`. Absent: no limit known.
+	// Rules: 1 to 1073741824 (1 GiB). Example: `33554432`. Absent: the vendor's
+	// own, where the runtime knows it.
 	//
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -150,7 +162,8 @@ type ModelLimits struct {
 	// model. An empty list is refused: a model that accepts none has imageInput: false.
 	//
 	// Rules: 1 to 16 types of the form image/…, in lower case, without parameters.
-	// Example: `[image/png, image/jpeg, image/heic]`. Absent: png, jpeg, gif and webp.
+	// Example: `[image/png, image/jpeg, image/heic]`. Absent: png, jpeg, gif and
+	// webp, without those that the vendor is known to refuse.
 	//
 	// +optional
 	// +listType=set

@@ -21,6 +21,9 @@ const (
 	// DefaultImageMaxPixels is 50 million: a 50 megapixel camera's whole sensor,
 	// 200 MB when decoded at 4 bytes each.
 	DefaultImageMaxPixels = 50_000_000
+	// DefaultOnOversize is Refuse: a copy that is smaller loses what the agent
+	// wanted read, and only who writes the policy can say that it does not matter.
+	DefaultOnOversize = v1alpha1.OnOversizeRefuse
 
 	// DefaultMaxDistinctImages is 8 different contents in one request.
 	DefaultMaxDistinctImages = 8

@@ -50,12 +50,14 @@ func limitsDocument(l *v1alpha1.Limits) router.Limits {
 			MaxBytes:   or(image.MaxBytes, DefaultImageMaxBytes),
 			MaxPixels:  or(image.MaxPixels, DefaultImageMaxPixels),
 			MediaTypes: slices.Clone(image.MediaTypes),
+			OnOversize: string(or(image.OnOversize, DefaultOnOversize)),
 		},
 		Request: router.RequestLimits{
 			MaxDistinctImages:  or(request.MaxDistinctImages, DefaultMaxDistinctImages),
 			MaxTotalImageBytes: or(request.MaxTotalImageBytes, DefaultMaxTotalImageBytes),
 			MaxProbedPaths:     or(request.MaxProbedPaths, DefaultMaxProbedPaths),
 			MaxBodyBytes:       or(request.MaxBodyBytes, DefaultMaxBodyBytes),
+			MaxImageTokens:     or(request.MaxImageTokens, 0), // no default: what tokens are worth is the platform team's to say
 		},
 	}
 }

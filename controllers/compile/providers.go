@@ -117,7 +117,7 @@ func credentialDocument(namespace string, p *v1alpha1.VisionProvider) *router.Cr
 }
 
 func modelDocument(m *v1alpha1.Model) router.Model {
-	doc := router.Model{Name: m.Name, ImageInput: or(m.ImageInput, false),
+	doc := router.Model{Name: m.Name, ImageInput: or(m.ImageInput, false), Family: m.Family,
 		ContextWindowTokens: or(m.ContextWindowTokens, 0), MaxOutputTokens: or(m.MaxOutputTokens, 0)}
 	if l := m.Limits; l != nil {
 		doc.Limits = &router.ModelLimits{

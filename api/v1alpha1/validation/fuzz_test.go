@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/tokens"
 )
 
 // FuzzURL looks for a URL that is accepted and yet leads elsewhere than it
@@ -69,6 +72,34 @@ func FuzzDuration(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		if ms, ok := milliseconds(v1alpha1.Duration(s)); ok && (ms < 0 || len(s) > 28) {
 			t.Fatalf("%q is read as %d ms", s, ms)
+		}
+	})
+}
+
+// FuzzFamily looks for a family that is accepted and not known, for one that is
+// refused beside near ones that are refused too, and for a panic.
+func FuzzFamily(f *testing.F) {
+	for _, s := range []string{"openai-pach", "gpt-4o", "gemini-classical", "zzz", "", "gpt-5.9", "\x00", "é"} {
+		f.Add(s, "claude-opus-4-7")
+		f.Add(s, s)
+	}
+	f.Fuzz(func(t *testing.T, family, model string) {
+		known := family == "" || declaredFamily(family).Match().How == tokens.ByDeclaration
+		c := &checks{}
+		if c.family(field.NewPath("f"), family); known != (len(c.errs) == 0) {
+			t.Fatalf("%q: known %t, problems %v", family, known, c.errs)
+		}
+		if w := familyWarning(model, family); w != "" && !known {
+			t.Fatalf("%q is refused and warned of: %s", family, w)
+		}
+		near := nearFamilies(family)
+		if len(near) > maxNear {
+			t.Fatalf("%q is near %q", family, near)
+		}
+		for _, n := range near {
+			if declaredFamily(n).Match().How != tokens.ByDeclaration || edits(n, family) != edits(family, n) {
+				t.Fatalf("%q is near %q", family, n)
+			}
 		}
 	})
 }

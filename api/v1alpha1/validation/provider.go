@@ -181,6 +181,7 @@ func (c *checks) model(at *field.Path, m *v1alpha1.Model) {
 	if m.ImageInput == nil {
 		c.errs = append(c.errs, field.Required(at.Child("imageInput"), "must be said, true or false"))
 	}
+	c.family(at.Child("family"), m.Family)
 	c.number(at.Child("contextWindowTokens"), m.ContextWindowTokens, boundTokens)
 	c.number(at.Child("maxOutputTokens"), m.MaxOutputTokens, boundTokens)
 	if w, o := m.ContextWindowTokens, m.MaxOutputTokens; w != nil && o != nil && *o > *w {

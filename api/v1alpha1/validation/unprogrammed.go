@@ -16,8 +16,6 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	u, spec := &unprogrammed{}, &p.Spec
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
-		u.add(m.Family != "", at+".family")
-		u.add(m.ContextWindowTokens != nil, at+".contextWindowTokens")
 		u.add(m.ToolImages != nil, at+".toolImages")
 		u.add(m.Price != nil, at+".price")
 	}
@@ -34,10 +32,6 @@ func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 	u.add(spec.NamespaceSelector != nil, "spec.namespaceSelector")
 	for i, r := range spec.Providers {
 		u.add(r.Namespace != "" && r.Namespace != p.Namespace, fmt.Sprintf("spec.providers[%d].namespace", i))
-	}
-	if l := spec.Limits; l != nil {
-		u.add(l.Image != nil && is(l.Image.OnOversize, v1alpha1.OnOversizeDownscale), "spec.limits.image.onOversize")
-		u.add(l.Request != nil && l.Request.MaxImageTokens != nil, "spec.limits.request.maxImageTokens")
 	}
 	u.add(len(spec.Quotas) > 0, "spec.quotas")
 	if spec.Injection != nil {

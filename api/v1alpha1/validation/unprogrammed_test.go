@@ -20,7 +20,7 @@ import (
 // and one of all that it does.
 func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 	all = goodProvider()
-	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m", Family: "openai-tile", ContextWindowTokens: ptr(int64(2)),
+	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m",
 		ToolImages: ptr(v1alpha1.ToolImagesUserMessage), Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
 	all.Spec.Probe = &v1alpha1.EndpointProbe{}
 	all.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromAll)}
@@ -30,7 +30,7 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 	obeyed.Spec.Endpoints[0] = v1alpha1.Endpoint{Name: "a", URL: "http://a.b.svc", APIVersion: "v1", CABundle: "x", Timeout: ptr(v1alpha1.Duration("1m")),
 		Headers: []v1alpha1.HTTPHeader{{Name: "A", Value: "b"}}, AllowPlainHTTP: ptr(true)}
 	obeyed.Spec.Credentials.SecretRef.From = ptr(v1alpha1.SecretFromConsumer)
-	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), MaxOutputTokens: ptr(int64(1)),
+	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), Family: "openai-tile", ContextWindowTokens: ptr(int64(2)), MaxOutputTokens: ptr(int64(1)),
 		Limits: &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.Discovery = &v1alpha1.Discovery{Interval: ptr(v1alpha1.Duration("1m"))}
 	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSame)}
@@ -46,7 +46,7 @@ func TestUnprogrammedProvider(t *testing.T) {
 	}{
 		{"what this build does is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
-			"spec.models[1].family", "spec.models[1].contextWindowTokens", "spec.models[1].toolImages", "spec.models[1].price",
+			"spec.models[1].toolImages", "spec.models[1].price",
 			"spec.probe", "spec.allowedNamespaces",
 		}},
 	} {
@@ -69,8 +69,8 @@ func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 		AllowedModels:  []string{"*"},
 		PerCallModel:   ptr(v1alpha1.PerCallModelDenied),
 		Limits: &v1alpha1.Limits{
-			Image:   &v1alpha1.ImageLimits{MaxBytes: one, MaxPixels: one, MediaTypes: []string{"image/png"}, OnOversize: ptr(v1alpha1.OnOversizeRefuse)},
-			Request: &v1alpha1.RequestLimits{MaxDistinctImages: one, MaxTotalImageBytes: one, MaxProbedPaths: one, MaxBodyBytes: one},
+			Image:   &v1alpha1.ImageLimits{MaxBytes: one, MaxPixels: one, MediaTypes: []string{"image/png"}, OnOversize: ptr(v1alpha1.OnOversizeDownscale)},
+			Request: &v1alpha1.RequestLimits{MaxDistinctImages: one, MaxTotalImageBytes: one, MaxProbedPaths: one, MaxImageTokens: one, MaxBodyBytes: one},
 		},
 		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionOff), MarkdownImages: ptr(v1alpha1.MarkdownImagesOff)},
 		Cache:     &v1alpha1.Cache{TTL: ptr(v1alpha1.Duration("1h")), MaxEntries: one, MaxBytes: one, Persist: ptr(true)},
@@ -81,9 +81,7 @@ func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 	all = v1alpha1.VisionPolicySpec{
 		NamespaceSelector: &metav1.LabelSelector{},
 		Providers:         []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "models"}},
-		Limits: &v1alpha1.Limits{Image: &v1alpha1.ImageLimits{OnOversize: ptr(v1alpha1.OnOversizeDownscale)},
-			Request: &v1alpha1.RequestLimits{MaxImageTokens: one}},
-		Quotas: []v1alpha1.Quota{{}},
+		Quotas:            []v1alpha1.Quota{{}},
 		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionAuto), Tools: []string{"t"}, ExcludeTools: []string{"t"}, PathArguments: []string{"p"},
 			WaitFor: ptr(v1alpha1.WaitForAllToolCalls), Keep: ptr(v1alpha1.KeepThread), MarkdownImages: ptr(v1alpha1.MarkdownImagesAttach),
 			Template: &v1alpha1.InjectionTemplate{}, ObservationPrompt: "x"},
@@ -103,7 +101,7 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		{"what this build does, and what equals it, is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
 			"spec.namespaceSelector", "spec.providers[1].namespace",
-			"spec.limits.image.onOversize", "spec.limits.request.maxImageTokens", "spec.quotas",
+			"spec.quotas",
 			"spec.injection.mode", "spec.injection.tools", "spec.injection.excludeTools", "spec.injection.pathArguments", "spec.injection.waitFor",
 			"spec.injection.keep", "spec.injection.markdownImages", "spec.injection.template", "spec.injection.observationPrompt",
 			"spec.runtime.proxy.enabled", "spec.runtime.proxy.setBaseURLs", "spec.runtime.proxy.passthrough",

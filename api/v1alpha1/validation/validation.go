@@ -23,7 +23,11 @@ import (
 )
 
 // checks collects problems.
-type checks struct{ errs field.ErrorList }
+type checks struct {
+	errs field.ErrorList
+	// familiesAt is the field whose problem lists the token families.
+	familiesAt *field.Path
+}
 
 // invalid adds a problem with a value that may be shown to whoever may read the object.
 func (c *checks) invalid(at *field.Path, value any, problem string) {

@@ -26,6 +26,9 @@ func ProviderWarnings(p *v1alpha1.VisionProvider) []string {
 	for i := range p.Spec.Endpoints {
 		w = append(w, endpointWarnings(fmt.Sprintf("spec.endpoints[%d]", i), &p.Spec.Endpoints[i], p.Spec.Credentials.SecretRef != nil)...)
 	}
+	for i := range p.Spec.Models {
+		w = append(w, modelWarnings(fmt.Sprintf("spec.models[%d]", i), p, &p.Spec.Models[i])...)
+	}
 	if p.Spec.Discovery == nil && !slices.ContainsFunc(p.Spec.Models, func(m v1alpha1.Model) bool { return is(m.ImageInput, true) }) {
 		w = append(w, "spec.models: no model takes images, so the provider can serve no route")
 	}
