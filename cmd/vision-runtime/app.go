@@ -20,6 +20,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/reload"
+	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve/rest"
 	"github.com/visionoperator/vision-operator/runtime/serve/tool"
 	"github.com/visionoperator/vision-operator/runtime/telemetry"
@@ -156,6 +157,39 @@ func (a *app) upload(ctx context.Context, r io.Reader, size int64) (kept *refere
 		a.log.Info("upload answered", "outcome", telemetry.Kept, "duration_ms", duration, "bytes", kept.Reference.ByteCount, "existed", kept.Existed)
 	}()
 	return a.engine.Upload(ctx, r, size)
+}
+
+// review judges one model request: it counts and logs what came of it, and turns
+// a panic into a fault, as view does. Nothing of the request itself is logged.
+func (a *app) review(ctx context.Context, r io.Reader, size int64, read rest.ReviewReader) (response *review.Response, err error) {
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			response, err = nil, a.panicked("reviewing a request", p)
+		}
+		outcome, reason := reviewed(response, err)
+		a.metrics.ReviewEnded(outcome)
+		attributes := []any{"outcome", outcome, "duration_ms", time.Since(began).Milliseconds()}
+		if reason != "" {
+			attributes = append(attributes, "reason", reason)
+		}
+		a.log.Info("review answered", attributes...)
+	}()
+	return a.engine.Review(ctx, r, size, read)
+}
+
+// reviewed names what came of a review as telemetry counts it, and why.
+func reviewed(response *review.Response, err error) (outcome, reason string) {
+	switch {
+	case err != nil:
+		f := fault.As(err)
+		return string(f.Kind), f.Reason
+	case !response.Allowed:
+		return telemetry.Denied, response.Status.Reason
+	case response.Degraded():
+		return telemetry.Degraded, ""
+	}
+	return telemetry.Allowed, ""
 }
 
 // panicked logs a panic without what it says, which may be content, and is the

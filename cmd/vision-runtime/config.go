@@ -34,6 +34,8 @@ type serveConfig struct {
 	config
 	listen       string
 	healthListen string
+	allowedHosts []string // names by which others reach the listener for agents
+	noProxy      bool     // no model proxy is served
 }
 
 // minInFlightBytes is the least that makes sense: 1 MiB, four small images.
@@ -48,13 +50,23 @@ func (e *usageError) Error() string { return "reading command line: " + e.proble
 // profileID has the form of router.Profile.ID: a kind and an object's name.
 var profileID = regexp.MustCompile(`^(policy|baseline)/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
+// hostName is a DNS name as it stands in a Host header.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9.]{0,251}[A-Za-z0-9])?$`)
+
 func parseServe(args []string, stdout io.Writer) (serveConfig, error) {
 	var cfg serveConfig
 	flags := newFlags("serve", &cfg.config)
 	flags.StringVar(&cfg.listen, "listen", "127.0.0.1:8970", "`ADDRESS` for agents, HOST:PORT; port 0 lets the system choose")
 	flags.StringVar(&cfg.healthListen, "health-listen", ":8971", "`ADDRESS` for probes and metrics, HOST:PORT; port 0 lets the system choose")
+	flags.StringSliceVar(&cfg.allowedHosts, "allowed-hosts", nil, "`NAMES` by which others reach the listener for agents, such as a Service's, without ports; every request must name one of them, or loopback, as its Host")
+	flags.BoolVar(&cfg.noProxy, "no-proxy", false, "serve no model proxy, only reviews, looks and uploads; this version has no proxy, so that it makes no difference yet")
 	if err := parse(flags, args, &cfg.config, stdout); err != nil {
 		return serveConfig{}, err
+	}
+	for _, host := range cfg.allowedHosts {
+		if !hostName.MatchString(host) && net.ParseIP(host) == nil {
+			return serveConfig{}, wrongFlag("allowed-hosts", host, "want a name or an IP address, without a port")
+		}
 	}
 	for name, address := range map[string]string{"listen": cfg.listen, "health-listen": cfg.healthListen} {
 		if err := checkAddress(address); err != nil {

@@ -84,7 +84,8 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.agents = &http.Server{
 		Handler: serve.Handler(a.routes(), serve.Options{
-			Guard: guard.Options{Port: agents.Addr().(*net.TCPAddr).Port}, MaxBodyBytes: a.engine.MaxBodyBytes,
+			Guard:        guard.Options{Port: agents.Addr().(*net.TCPAddr).Port, ExtraHosts: cfg.allowedHosts},
+			MaxBodyBytes: a.engine.MaxBodyBytes,
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
@@ -118,7 +119,7 @@ func openListeners(cfg serveConfig) (agents, probes net.Listener, err error) {
 func (a *app) routes() []serve.Route {
 	paths := rest.Routes(rest.Options{
 		View: a.view, Upload: a.upload, MaxImageBytes: a.engine.MaxImageBytes, Reference: a.engine.Reference,
-		Router: a.routerStatus, Version: buildVersion(),
+		Review: a.review, MaxReviewBytes: a.engine.MaxBodyBytes, Router: a.routerStatus, Version: buildVersion(),
 	})
 	return append(paths, mcp.Route(mcp.NewServer(a.view, buildVersion()), a.mcpEnabled))
 }

@@ -182,10 +182,14 @@ func (s *snapshot) retire(next *snapshot) {
 // granted returns the profile, or the refusal of every request.
 func (s *snapshot) granted(id string) (*router.Profile, *fault.Fault) {
 	if s.profile == nil {
-		return nil, fault.New(fault.PolicyDenied, "ProfileNotFound", "the router grants nothing to profile %q", id).
-			With("profile", id).Hint("Ask the platform team: the policy of this pod was removed or never applied.")
+		return nil, notGranted(id)
 	}
 	return s.profile, nil
+}
+
+func notGranted(id string) *fault.Fault {
+	return fault.New(fault.PolicyDenied, "ProfileNotFound", "the router grants nothing to profile %q", id).
+		With("profile", id).Hint("Ask the platform team: the policy of this pod was removed or never applied.")
 }
 
 // unmounted returns the providers whose key file is not there now.

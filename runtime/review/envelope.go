@@ -41,7 +41,7 @@ func Envelope(r *Response) any { return envelope{APIVersion, Kind, r} }
 //
 // Its body is the model request: a JSON object, whose bytes count as they stand
 // in data, from its brace; or a string that holds the request's text, whose
-// bytes count after unescaping. The Request keeps what it is given of data.
+// bytes count after unescaping, which is done in place. The Request keeps data.
 //
 // Members that are not known are warned of. The error is a *fault.Fault.
 func ReadEnvelope(data []byte) (*Request, error) {
@@ -171,10 +171,11 @@ func (r *Request) readBody(value []byte) error {
 	return nil
 }
 
-// unquoted is what a JSON string holds, given with its quotes. It copies once,
-// run by run between escapes: bodies are long and mostly without.
+// unquoted is what a JSON string holds, given with its quotes. It is written over
+// the string, run by run between escapes, none of which is shorter than what it
+// stands for: bodies are long and mostly without.
 func unquoted(value []byte) ([]byte, bool) {
-	out := make([]byte, 0, len(value))
+	out := value[1:1]
 	rest := value[1 : len(value)-1]
 	for len(rest) > 0 {
 		at := bytes.IndexByte(rest, '\\')

@@ -33,6 +33,11 @@ const (
 	Cached = "cached"
 	// Kept is an upload that is kept.
 	Kept = "kept"
+	// Allowed is a review whose request may be sent as it is, Degraded one whose
+	// request may be sent with images left out, and Denied one whose request may not.
+	Allowed  = "allowed"
+	Degraded = "degraded"
+	Denied   = "denied"
 	// other is a kind that is not on the list.
 	other = "other"
 )
@@ -43,10 +48,11 @@ var kinds = []string{
 	string(fault.QuotaExceeded), string(fault.RouterUnavailable), string(fault.VisionAdapterUnavailable), string(fault.VisionObservationFailed),
 }
 
-// viewOutcomes and uploadOutcomes are the values of the label outcome, sorted.
+// viewOutcomes, uploadOutcomes and reviewOutcomes are the values of the label outcome, sorted.
 var (
 	viewOutcomes   = slices.Sorted(slices.Values(append([]string{Cached, Observed}, kinds...)))
 	uploadOutcomes = slices.Sorted(slices.Values(append([]string{Kept}, kinds...)))
+	reviewOutcomes = slices.Sorted(slices.Values(append([]string{Allowed, Degraded, Denied}, kinds...)))
 )
 
 // counter counts by outcome.
@@ -83,6 +89,7 @@ type Metrics struct {
 	started   time.Time
 	views     counter
 	uploads   counter
+	reviews   counter
 	seconds   atomic.Int64 // sum of views' durations, in microseconds
 	inFlight  atomic.Int64
 	fallbacks atomic.Int64
@@ -91,7 +98,7 @@ type Metrics struct {
 
 // New returns counters at zero of a process that started at a given time.
 func New(started time.Time) *Metrics {
-	return &Metrics{started: started, views: newCounter(viewOutcomes), uploads: newCounter(uploadOutcomes)}
+	return &Metrics{started: started, views: newCounter(viewOutcomes), uploads: newCounter(uploadOutcomes), reviews: newCounter(reviewOutcomes)}
 }
 
 // ViewStarted counts a view as in flight. The function it returns counts it as
@@ -111,6 +118,9 @@ func (m *Metrics) FellBack() { m.fallbacks.Add(1) }
 
 // UploadEnded counts an upload by its outcome: Kept or a fault.Kind.
 func (m *Metrics) UploadEnded(outcome string) { m.uploads.add(outcome) }
+
+// ReviewEnded counts a review by its outcome: Allowed, Degraded, Denied or a fault.Kind.
+func (m *Metrics) ReviewEnded(outcome string) { m.reviews.add(outcome) }
 
 // State is what the metrics say of the runtime at a moment, as its parts tell.
 type State struct {
@@ -144,6 +154,7 @@ func (m *Metrics) Write(w io.Writer, state State) error {
 	head(out, "vision_view_fallbacks_total", "counter", "Views that a fallback model answered in place of the default.")
 	fmt.Fprintf(out, "vision_view_fallbacks_total %d\n", m.fallbacks.Load())
 	m.uploads.write(out, "vision_upload_requests_total", "Uploads answered, by outcome: kept, or the error's kind.")
+	m.reviews.write(out, "vision_review_requests_total", "Reviews of model requests, by outcome: allowed, degraded (allowed with images left out), denied, or the kind of the error for which there was no verdict.")
 	m.upstream.write(out)
 	head(out, "vision_upstream_circuit_open", "gauge", "Whether an endpoint is not asked at the moment, because it keeps failing.")
 	for _, endpoint := range slices.Sorted(maps.Keys(state.CircuitOpen)) {

@@ -24,27 +24,52 @@ const (
 	// DefaultImageBytes is the largest image where no policy says otherwise:
 	// 20 MiB, as a VisionPolicy's own default.
 	DefaultImageBytes = 20 << 20
+	// DefaultModelBytes is the largest model request where no policy says
+	// otherwise: 64 MiB, as a VisionPolicy's own default.
+	DefaultModelBytes = 64 << 20
 )
 
 // Limit is the largest body now, in bytes. It is asked for every request,
 // because the policy can change. Nil, and an answer of 0, say nothing.
 type Limit func() int64
 
-// Body is what one path takes as the body of a request: JSON or Image.
+// Body is what one path takes as the body of a request: JSON, Image or Model.
 type Body struct {
-	image bool
-	limit Limit
+	image bool // of an image's type; JSON otherwise
+	// streamed bodies are left to the handler to read, up to what limit says or,
+	// where it says nothing, byDefault.
+	streamed  bool
+	byDefault int64
+	limit     Limit
+	hint      string // to who sends too much
 }
 
 // JSON takes application/json of at most MaxJSONBytes, or fewer where limit says
 // so. The body is read whole before the path's handler is called.
-func JSON(limit Limit) *Body { return &Body{limit: limit} }
+func JSON(limit Limit) *Body {
+	return &Body{limit: limit, hint: "Send the image's path, not its bytes; POST /v1/images takes bytes."}
+}
 
 // Image takes image/* and application/octet-stream, as many bytes as limit says,
 // or DefaultImageBytes where it says nothing. The body is not read ahead: the
 // handler reads it as it comes, and a read beyond the limit fails with the
 // *fault.Fault to answer with.
-func Image(limit Limit) *Body { return &Body{image: true, limit: limit} }
+func Image(limit Limit) *Body {
+	return &Body{
+		image: true, streamed: true, byDefault: DefaultImageBytes, limit: limit,
+		hint: "Send a smaller image, or one compressed more.",
+	}
+}
+
+// Model takes application/json of as many bytes as limit says, or
+// DefaultModelBytes where it says nothing: a model request with its images. As
+// with Image, the handler reads it as it comes.
+func Model(limit Limit) *Body {
+	return &Body{
+		streamed: true, byDefault: DefaultModelBytes, limit: limit,
+		hint: "Review a request of that size in the facts form, which leaves image data out, or refuse it.",
+	}
+}
 
 // Handler lets only requests through to next whose body is as b says.
 func (b *Body) Handler(next http.Handler) http.Handler {
@@ -71,7 +96,7 @@ func (b *Body) check(r *http.Request) *fault.Fault {
 		drain(r, r.Body)
 		return b.tooLarge(limit, fmt.Sprintf("%d bytes", r.ContentLength)).With("body_bytes", r.ContentLength)
 	}
-	if b.image {
+	if b.streamed {
 		r.Body = &limited{ReadCloser: r.Body, request: r, left: limit, over: b.tooLarge(limit, "more")}
 		return nil
 	}
@@ -85,9 +110,9 @@ func (b *Body) most() int64 {
 		said = max(b.limit(), 0)
 	}
 	switch {
-	case b.image && said == 0:
-		return DefaultImageBytes
-	case b.image:
+	case b.streamed && said == 0:
+		return b.byDefault
+	case b.streamed:
 		return said
 	case said == 0:
 		return MaxJSONBytes
@@ -209,8 +234,5 @@ func (b *Body) tooLarge(limit int64, size string) *fault.Fault {
 	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the body may have %d bytes and has %s", limit, size).
 		With("max_body_bytes", limit)
 	f.HTTPStatus = http.StatusRequestEntityTooLarge
-	if b.image {
-		return f.Hint("Send a smaller image, or one compressed more.")
-	}
-	return f.Hint("Send the image's path, not its bytes; POST /v1/images takes bytes.")
+	return f.Hint("%s", b.hint)
 }

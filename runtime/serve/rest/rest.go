@@ -6,6 +6,7 @@
 //	POST /v1/view-image       {path, prompt, model?} -> {visual_reference, observation, vision_selection, cached}
 //	POST /v1/images           an image's bytes -> {visual_reference, uri, uploaded, created_at}
 //	GET  /v1/references/{id}  the same for an image that was uploaded or looked at
+//	POST /v1/review           a model request -> whether it may be sent, and changed how
 //	GET  /v1/router           which router document and which profile are in use
 //	GET  /openapi.json        this API as OpenAPI 3.1
 package rest
@@ -18,6 +19,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/reference"
+	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve"
 	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 	"github.com/visionoperator/vision-operator/runtime/serve/reply"
@@ -37,6 +39,13 @@ type Options struct {
 	// Reference finds what is kept of an image by the id of its reference. One
 	// that is not kept is a *fault.Fault with the reason ReferenceUnknown.
 	Reference func(id string) (*reference.Kept, error)
+	// Review judges a model request: r yields the body of the review, size bytes,
+	// or -1 when that is not known, and read makes a review of all of it. Errors
+	// carry a *fault.Fault.
+	Review func(ctx context.Context, r io.Reader, size int64, read ReviewReader) (*review.Response, error)
+	// MaxReviewBytes is the largest body of a review now; nil and 0 mean
+	// guard.DefaultModelBytes.
+	MaxReviewBytes guard.Limit
 	// Router reports the router document in use.
 	Router func() RouterStatus
 	// Version is the runtime's own, as the OpenAPI document gives it.
@@ -71,6 +80,7 @@ func Routes(opts Options) []serve.Route {
 		{Path: "/v1/view-image", Handler: only(http.MethodPost, viewImage(opts.View))},
 		{Path: "/v1/images", Handler: only(http.MethodPost, uploadImage(opts.Upload)), Body: guard.Image(opts.MaxImageBytes)},
 		{Path: referencesPath + "{id}", Handler: only(http.MethodGet, getReference(opts.Reference))},
+		{Path: "/v1/review", Handler: only(http.MethodPost, reviewRequest(opts.Review)), Body: guard.Model(opts.MaxReviewBytes)},
 		{Path: "/v1/router", Handler: only(http.MethodGet, router(opts.Router))},
 		{Path: "/openapi.json", Handler: only(http.MethodGet, openAPI(opts.Version))},
 	}
