@@ -210,6 +210,8 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 		{"a listener without a port", append([]string{"serve", "--listen", "127.0.0.1"}, good...), 2, []string{"--listen", `"127.0.0.1"`, "HOST:PORT"}},
 		{"a port out of range", append([]string{"serve", "--health-listen", ":70000"}, good...), 2, []string{"--health-listen", `":70000"`, "65535"}},
 		{"a host name to listen on", append([]string{"serve", "--listen", "evil.example:1"}, good...), 2, []string{"--listen", "evil.example"}},
+		{"an allowed host with a port", append([]string{"serve", "--allowed-hosts", "vision.team-a.svc,vision:8970"}, good...), 2, []string{"--allowed-hosts", `"vision:8970"`, "without a port"}},
+		{"an allowed host that allows all", append([]string{"serve", "--allowed-hosts", "*"}, good...), 2, []string{"--allowed-hosts"}},
 		{"an unknown log level", append([]string{"serve", "--log-level", "loud"}, good...), 2, []string{"--log-level", "loud", "debug, info, warn or error"}},
 		{"a relative workspace", append([]string{"serve", "--workspace", "pictures"}, good...), 2, []string{"--workspace", `"pictures"`}},
 		{"listeners for mcp, which has none", append([]string{"mcp", "--listen", ":1"}, good...), 2, []string{"--listen"}},

@@ -28,7 +28,7 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 	for _, route := range s.app.routes() {
 		paths = append(paths, route.Path)
 	}
-	if len(paths) != 8 {
+	if len(paths) != 9 {
 		t.Fatalf("%q are walked", paths)
 	}
 	attacks := map[string]func(*http.Request){
@@ -100,6 +100,9 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 func taken(path string) (media string, most int64) {
 	if path == "/v1/images" {
 		return "image/png", 20 << 20 // the profile's limits.image.maxBytes
+	}
+	if path == "/v1/review" {
+		return "application/json", 64 << 20 // the profile's limits.request.maxBodyBytes
 	}
 	return "application/json", 1 << 20
 }

@@ -52,7 +52,7 @@ func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]pre
 			image.Source = vendors.SourceFile
 		}
 		if from.InError && scanned.Dialect == message.AnthropicMessages && image.Bad == nil {
-			image.Bad = fault.New(fault.InvalidToolInput, "ImageInErrorResult", "the image stands in a tool's result that is marked as an error, in which the vendor takes text alone").
+			image.Bad = fault.New(fault.InvalidToolInput, "ImageInErrorResult", "the image %s stands in a tool's result that is marked as an error, in which the vendor takes text alone", image.ID).
 				Hint("Leave is_error out, or the image.")
 		}
 		images[i] = image
@@ -99,7 +99,8 @@ func (l *look) inline(image *preflight.Image, body []byte, from *message.Image) 
 		size += rest
 	}
 	if err != nil {
-		image.Bad = faultOf(err)
+		image.Bad = fault.New(fault.InvalidToolInput, string(message.BadBase64), "the data of the image %s is not base64", image.ID).
+			Because(err).Hint("Send the image in base64.")
 		return
 	}
 	image.Bytes = size
@@ -136,20 +137,20 @@ func probed(image *preflight.Image, head []byte, size int64) {
 	image.Animated = facts.Animated == probe.Yes
 	switch bad, _ := errors.AsType[*probe.Error](err); {
 	case err == nil && !facts.Agrees(declared):
-		image.Bad = fault.New(fault.InvalidToolInput, "MediaTypeMismatch", "the image is declared as %s and is %s", clip(declared), facts.MediaType).
+		image.Bad = fault.New(fault.InvalidToolInput, "MediaTypeMismatch", "the image %s is declared as %s and is %s", image.ID, clip(declared), facts.MediaType).
 			With("mime", facts.MediaType).Hint("Declare the type that the image has.")
 	case err == nil:
 	case bad == nil || bad.Reason == probe.NotAnImage:
-		image.Bad = fault.New(fault.InvalidToolInput, "NotAnImage", "the data is not an image of a known type").Because(err).
+		image.Bad = fault.New(fault.InvalidToolInput, "NotAnImage", "the image %s is not of a known type", image.ID).Because(err).
 			Hint("Send an image: PNG, JPEG, GIF or WebP.")
 	case bad.Reason == probe.ZeroSize:
-		image.Bad = malformedImage(facts.MediaType, "has a side of zero pixels", err)
+		image.Bad = malformedImage(image, "has a side of zero pixels", err)
 	default:
-		image.Bad = malformedImage(facts.MediaType, "has a header that is broken or incomplete", err)
+		image.Bad = malformedImage(image, "has a header that is broken or incomplete", err)
 	}
 }
 
-func malformedImage(mediaType, what string, err error) *fault.Fault {
-	return fault.New(fault.InvalidToolInput, "ImageMalformed", "the data begins as %s and %s", mediaType, what).
-		With("mime", mediaType).Because(err).Hint("Send the whole image.")
+func malformedImage(image *preflight.Image, what string, err error) *fault.Fault {
+	return fault.New(fault.InvalidToolInput, "ImageMalformed", "the image %s begins as %s and %s", image.ID, image.MediaType, what).
+		With("mime", image.MediaType).Because(err).Hint("Send the whole image.")
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/reference"
+	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve"
 	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 	"github.com/visionoperator/vision-operator/runtime/serve/mcp"
@@ -28,6 +29,9 @@ import (
 
 // maxImage is the largest image of these tests, smaller than a JSON body may be.
 const maxImage = 5000
+
+// maxReview is the largest review, larger than another JSON body may be.
+const maxReview = guard.MaxJSONBytes + 5000
 
 // routes are all paths of the runtime; reached is called whenever a request
 // gets as far as what is behind them.
@@ -39,8 +43,12 @@ func routes(reached func()) []serve.Route {
 		Upload:        func(context.Context, io.Reader, int64) (*reference.Kept, error) { return nil, refuse() },
 		MaxImageBytes: func() int64 { return maxImage },
 		Reference:     func(string) (*reference.Kept, error) { return nil, refuse() },
-		Router:        func() rest.RouterStatus { reached(); return rest.RouterStatus{} },
-		Version:       "v1",
+		Review: func(context.Context, io.Reader, int64, rest.ReviewReader) (*review.Response, error) {
+			return nil, refuse()
+		},
+		MaxReviewBytes: func() int64 { return maxReview },
+		Router:         func() rest.RouterStatus { reached(); return rest.RouterStatus{} },
+		Version:        "v1",
 	}), mcp.Route(mcp.NewServer(view, "v1"), func() bool { reached(); return true }))
 }
 
@@ -52,12 +60,16 @@ func walk(t *testing.T, visit func(path, media string, most int)) {
 	for _, route := range routes(func() {}) {
 		paths = append(paths, strings.Replace(route.Path, "{id}", "vis_0123456789abcdef", 1))
 	}
-	if !slices.Contains(paths, "/mcp") || !slices.Contains(paths, "/v1/images") || len(paths) != 9 {
+	if !slices.Contains(paths, "/mcp") || !slices.Contains(paths, "/v1/images") || len(paths) != 10 {
 		t.Fatalf("paths are %q", paths)
 	}
 	for _, path := range paths {
 		if path == "/v1/images" {
 			visit(path, "image/png", maxImage)
+			continue
+		}
+		if path == "/v1/review" {
+			visit(path, "application/json", maxReview)
 			continue
 		}
 		visit(path, "application/json", guard.MaxJSONBytes)
@@ -132,7 +144,7 @@ func TestEveryPathBoundsItsBody(t *testing.T) {
 		for name, length := range map[string]int64{"with its length": int64(most + 1), "chunked": -1} {
 			w, reached := ask(http.MethodPost, path, media, bytes.NewReader(body), func(r *http.Request) { r.ContentLength = length })
 			// A streamed body shows its size to its handler alone, which did not read it here.
-			if streamed := media == "image/png" && length < 0; streamed {
+			if streamed := (media == "image/png" || path == "/v1/review") && length < 0; streamed {
 				if !reached {
 					t.Errorf("POST %s, %s: status %d before the handler", path, name, w.Code)
 				}
@@ -163,7 +175,7 @@ func TestAPathThatIsWrittenOddlyIsNoWayRoundARule(t *testing.T) {
 
 func TestThePolicyLowersTheLimitOfJSONOnEveryPath(t *testing.T) {
 	walk(t, func(path, media string, _ int) {
-		if media != "application/json" {
+		if media != "application/json" || path == "/v1/review" { // which has a limit of its own
 			return
 		}
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8970"+path, strings.NewReader(strings.Repeat(" ", 11)))

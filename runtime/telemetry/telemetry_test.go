@@ -15,7 +15,7 @@ import (
 )
 
 func TestOutcomesAreSortedBecauseTheyAreSearched(t *testing.T) {
-	for _, outcomes := range [][]string{viewOutcomes, uploadOutcomes} {
+	for _, outcomes := range [][]string{viewOutcomes, uploadOutcomes, reviewOutcomes} {
 		if !slices.IsSorted(outcomes) || !slices.Contains(outcomes, other) {
 			t.Fatalf("outcomes are not sorted, or not complete: %q", outcomes)
 		}
@@ -35,6 +35,9 @@ func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
 	m.UploadEnded(Kept)
 	m.UploadEnded(string(fault.BudgetExceeded))
 	m.UploadEnded(Cached) // no outcome of an upload
+	m.ReviewEnded(Denied)
+	m.ReviewEnded(Denied)
+	m.ReviewEnded(string(fault.InvalidToolInput))
 	text := write(t, m, State{
 		Router: Router{Loaded: true, LoadedAt: time.Unix(1700000100, 500e6)}, CacheEntries: 3, CacheBytes: 4096,
 		CircuitOpen: map[string]bool{"team/b@main": true, "team/a@main": false},
@@ -50,6 +53,9 @@ func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
 		`vision_upload_requests_total{outcome="kept"} 1`,
 		`vision_upload_requests_total{outcome="budget_exceeded"} 1`,
 		`vision_upload_requests_total{outcome="other"} 1`,
+		`vision_review_requests_total{outcome="allowed"} 0`,
+		`vision_review_requests_total{outcome="denied"} 2`,
+		`vision_review_requests_total{outcome="invalid_tool_input"} 1`,
 		`vision_upstream_circuit_open{endpoint="team/a@main"} 0`,
 		`vision_upstream_circuit_open{endpoint="team/b@main"} 1`,
 		`vision_cache_entries 3`,
@@ -71,7 +77,7 @@ func TestEveryKindOfFaultHasAnOutcome(t *testing.T) {
 		fault.InvalidToolInput, fault.PolicyDenied, fault.BudgetExceeded, fault.ImageReadFailed,
 		fault.VisionAdapterUnavailable, fault.QuotaExceeded, fault.VisionObservationFailed, fault.RouterUnavailable,
 	} {
-		if !slices.Contains(viewOutcomes, string(kind)) || !slices.Contains(uploadOutcomes, string(kind)) {
+		if !slices.Contains(viewOutcomes, string(kind)) || !slices.Contains(uploadOutcomes, string(kind)) || !slices.Contains(reviewOutcomes, string(kind)) {
 			t.Errorf("%s is not counted by name", kind)
 		}
 	}

@@ -173,6 +173,9 @@ func TestAPolicyLowersTheLimitOfJSONAndSetsTheOneOfImages(t *testing.T) {
 		{"JSON: a policy that says nothing yet", "application/json", fixed(0), guard.MaxJSONBytes},
 		{"JSON: a policy that allows more", "application/json", fixed(64 << 20), guard.MaxJSONBytes},
 		{"JSON: a policy that allows less", "application/json", fixed(64), 64},
+		{"a model request: no policy", "model", nil, guard.DefaultModelBytes},
+		{"a model request: a policy that says nothing yet", "model", fixed(0), guard.DefaultModelBytes},
+		{"a model request: a policy that allows less", "model", fixed(64), 64},
 		{"an image: no policy", "image/png", nil, guard.DefaultImageBytes},
 		{"an image: a policy that says nothing yet", "image/png", fixed(0), guard.DefaultImageBytes},
 		{"an image: a policy that allows more", "image/png", fixed(guard.DefaultImageBytes + 7), guard.DefaultImageBytes + 7},
@@ -180,8 +183,12 @@ func TestAPolicyLowersTheLimitOfJSONAndSetsTheOneOfImages(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for size, status := range map[int]int{test.limit: http.StatusOK, test.limit + 1: http.StatusRequestEntityTooLarge} {
-				w := post(t, kinds(test.policy)[test.media], func(r *http.Request) {
-					r.Header.Set("Content-Type", test.media)
+				rule, media := kinds(test.policy)[test.media], test.media
+				if media == "model" {
+					rule, media = guard.Model(test.policy), "application/json"
+				}
+				w := post(t, rule, func(r *http.Request) {
+					r.Header.Set("Content-Type", media)
 					r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", size))), int64(size)
 				})
 				if w.Code != status {
@@ -260,6 +267,21 @@ func TestJSONIsReadBeforeTheHandlerAndAnImageIsNot(t *testing.T) {
 		r.Header.Set("Content-Type", media)
 		handler.ServeHTTP(httptest.NewRecorder(), r)
 		if want := map[string]int{"application/json": 0, "image/png": 5}[media]; left != want {
+			t.Errorf("%s: %d bytes are left to the handler; want %d", media, left, want)
+		}
+	}
+}
+
+func TestAModelRequestIsJSONThatTheHandlerReads(t *testing.T) {
+	source := strings.NewReader("12345")
+	left := -1
+	handler := guard.Model(nil).Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { left = source.Len() }))
+	for media, want := range map[string]int{"application/json; charset=utf-8": 5, "image/png": -1, "text/plain": -1} {
+		left = -1
+		r := httptest.NewRequest(http.MethodPost, "/", source)
+		r.Header.Set("Content-Type", media)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		if left != want {
 			t.Errorf("%s: %d bytes are left to the handler; want %d", media, left, want)
 		}
 	}

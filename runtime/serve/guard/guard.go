@@ -27,7 +27,8 @@ type Options struct {
 	// Port is the port we listen on. A Host without a port means 80.
 	Port int
 	// ExtraHosts are names, without port, that are ours beside localhost,
-	// 127.0.0.1 and ::1: for a listener that is reached from outside the pod.
+	// 127.0.0.1 and ::1, on any port: for a listener that is reached from outside
+	// the pod, through a Service that has a port of its own.
 	ExtraHosts []string
 }
 
@@ -40,9 +41,8 @@ type check func(*http.Request) *fault.Fault
 // Handler lets only requests through to next that are sent to us, and by no
 // page. It does not touch the body: each path behind it has a Body rule.
 func Handler(next http.Handler, opts Options) http.Handler {
-	hosts := slices.Concat(loopback, opts.ExtraHosts)
 	checks := []check{
-		func(r *http.Request) *fault.Fault { return checkHost(r, hosts, opts.Port) },
+		func(r *http.Request) *fault.Fault { return checkHost(r, opts) },
 		checkOrigin,
 		checkSite,
 	}
@@ -59,13 +59,14 @@ func Handler(next http.Handler, opts Options) http.Handler {
 
 // checkHost refuses a Host that is not ours, which is how a name that was
 // rebound to loopback shows itself.
-func checkHost(r *http.Request, hosts []string, port int) *fault.Fault {
-	name, p := splitHost(r.Host)
-	if p == port && slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, name) }) {
+func checkHost(r *http.Request, opts Options) *fault.Fault {
+	name, port := splitHost(r.Host)
+	is := func(h string) bool { return strings.EqualFold(h, name) }
+	if port == opts.Port && slices.ContainsFunc(loopback, is) || port >= 0 && slices.ContainsFunc(opts.ExtraHosts, is) {
 		return nil
 	}
 	return fault.New(fault.PolicyDenied, "HostNotAllowed", "the request's Host is not this runtime's").
-		Hint("Send the request to http://127.0.0.1:%d.", port)
+		Hint("Send the request to http://127.0.0.1:%d.", opts.Port)
 }
 
 // splitHost takes a Host header apart; the port is -1 when there is something

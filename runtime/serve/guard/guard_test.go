@@ -89,7 +89,10 @@ func TestHostWithoutPortMeans80(t *testing.T) {
 
 func TestExtraHostsAreAddedAndNothingElse(t *testing.T) {
 	opts := guard.Options{Port: port, ExtraHosts: []string{"vision.team-a.svc"}}
-	for host, want := range map[string]int{"vision.team-a.svc:8970": 200, "localhost:8970": 200, "vision.team-b.svc:8970": 403} {
+	for host, want := range map[string]int{
+		"vision.team-a.svc:8970": 200, "Vision.team-a.svc": 200, "vision.team-a.svc:80": 200, "localhost:8970": 200,
+		"vision.team-b.svc:8970": 403, "localhost:80": 403, "vision.team-a.svc:x": 403, "vision.team-a.svc.evil.example:8970": 403, "": 403,
+	} {
 		if w := send(t, opts, func(r *http.Request) { r.Host = host }); w.Code != want {
 			t.Errorf("%s: status %d; want %d", host, w.Code, want)
 		}
