@@ -41,6 +41,7 @@ func TestImagesThatCannotBeUsed(t *testing.T) {
 		"a type that no model is known to take":      {typed("image/tiff"), policy, nil, preflight.ReasonMediaType, "image/tiff, which the model own@local/any-model does not accept"},
 		"a type that the policy leaves out":          {typed("image/gif"), policy, []string{"image/png"}, preflight.ReasonMediaType, "which the policy does not accept"},
 		"a type that the model leaves out":           {typed("image/gif"), model, []string{"image/png"}, preflight.ReasonMediaType, "which the model own@local/any-model does not accept"},
+		"one of the usual beside the model's list":   {typed("image/png"), model, []string{"image/heic"}, "", ""},
 		"a type that the model alone lists":          {typed("image/heic"), model, []string{"image/heic"}, "", ""},
 		"a policy's list takes nothing from a model": {typed("image/heic"), policy, []string{"image/heic"}, preflight.ReasonMediaType, "the model"},
 		"an unknown type passes":                     {typed(""), policy, []string{"image/png"}, "", ""},

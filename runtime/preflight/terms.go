@@ -83,11 +83,10 @@ func (t *terms) ofPolicy(limits *router.Limits) {
 }
 
 // ofModel are the bounds that the provider declares of the model, as they count
-// on the wire: an image in base64. The types are those that every model takes,
-// unless the provider names others.
+// on the wire: an image in base64. The types are those of
+// router.Model.AcceptedMediaTypes.
 func (t *terms) ofModel(model *router.Model) {
 	owner := t.name
-	types := words{bound{limit: "limits.mediaTypes", owner: owner}, router.DefaultMediaTypes()}
 	if limits := model.Limits; limits != nil {
 		declare := func(into *[]bound, max int64, limit string) {
 			if max > 0 {
@@ -98,12 +97,10 @@ func (t *terms) ofModel(model *router.Model) {
 		declare(&t.side, limits.MaxImageSide, "limits.maxImageSide")
 		declare(&t.body, limits.MaxRequestBytes, "limits.maxRequestBytes")
 		declare(&t.imageBase64, limits.MaxImageBytes, "limits.maxImageBytes")
-		if len(limits.MediaTypes) > 0 {
-			types.list = limits.MediaTypes
-		}
 	}
 	if t.sees {
-		t.types = append(t.types, types)
+		types, _ := model.AcceptedMediaTypes()
+		t.types = append(t.types, words{bound{limit: "limits.mediaTypes", owner: owner}, types})
 	}
 }
 

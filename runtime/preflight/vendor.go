@@ -12,13 +12,14 @@ import (
 
 // ofVendor are the limits that the vendor publishes. A number or list that the
 // provider declares of the model stands in place of the vendor's of the same
-// name: who runs a provider knows it better than a table does.
+// name: who runs a provider knows it better than a table does. Types that it
+// only adds are added to the vendor's.
 func (t *terms) ofVendor(c *Candidate, model *router.Model) {
 	declared := model.Limits
 	if declared == nil {
 		declared = &router.ModelLimits{}
 	}
-	found := vendors.Find(c.Transport, c.Host, c.Model)
+	found := vendors.Find(c.Transport, c.Host, c.Model, model.Family)
 	for _, v := range found.All() {
 		if v.UpToWindow > 0 && (model.ContextWindowTokens <= 0 || model.ContextWindowTokens > v.UpToWindow) {
 			continue
@@ -31,13 +32,13 @@ func (t *terms) ofVendor(c *Candidate, model *router.Model) {
 		case v.Name == vendors.MaxRequestBytes:
 			t.body = append(t.body, b)
 		case t.sees:
-			t.ofVendorImages(b, v, declared)
+			t.ofVendorImages(b, v, model, declared)
 		}
 	}
 }
 
 // ofVendorImages takes one limit on images.
-func (t *terms) ofVendorImages(b bound, v vendors.Limit, declared *router.ModelLimits) {
+func (t *terms) ofVendorImages(b bound, v vendors.Limit, model *router.Model, declared *router.ModelLimits) {
 	add := func(into *[]bound, instead int64) {
 		if instead == 0 {
 			*into = append(*into, b)
@@ -66,8 +67,8 @@ func (t *terms) ofVendorImages(b bound, v vendors.Limit, declared *router.ModelL
 			t.many = &many{bound: b, side: v.Value}
 		}
 	case vendors.MediaTypes:
-		if len(declared.MediaTypes) == 0 {
-			t.types = append(t.types, words{b, v.Words})
+		if _, complete := model.AcceptedMediaTypes(); !complete {
+			t.types = append(t.types, words{b, slices.Concat(v.Words, declared.MediaTypes)})
 		}
 	case vendors.Sources:
 		t.sources = append(t.sources, words{b, v.Words})

@@ -121,6 +121,17 @@ func TestLimitsOfVendors(t *testing.T) {
 		"a type that the provider declares": {
 			at(request(human(webp)), router.TransportOpenAIChatCompletions, "api.x.ai", "grok-4", func(m *router.Model) { m.Limits.MediaTypes = []string{"image/webp"} }), "", nil,
 		},
+		"a type that the vendor leaves out, where the provider only adds another": {
+			at(request(human(webp)), router.TransportOpenAIChatCompletions, "api.x.ai", "grok-4", func(m *router.Model) { m.Limits.MediaTypes = []string{"image/heic"} }),
+			preflight.ReasonMediaType, []string{"image/webp, which the vendor xai does not accept"},
+		},
+		"a type that the provider adds to the vendor's": {
+			at(request(human(typed("image/heic"))), router.TransportOpenAIChatCompletions, "api.x.ai", "grok-4", func(m *router.Model) { m.Limits.MediaTypes = []string{"image/heic"} }), "", nil,
+		},
+		"a family that the provider declares of a name that says nothing": {
+			at(request(human(sized("a", 8001, 10))), router.TransportOpenAIChatCompletions, "gateway.svc", "eyes", func(m *router.Model) { m.Family = "claude-high" }),
+			preflight.ReasonSide, []string{"the vendor anthropic publishes maxSide 8000"},
+		},
 		"a URL where only bytes are taken": {
 			at(request(human(remote)), router.TransportOpenAIChatCompletions, "ollama.team.svc:11434", "qwen3-vl"), preflight.ReasonSource, []string{"is given as url", "the vendor ollama"},
 		},

@@ -11,6 +11,8 @@
 // under Key. A document holds references to secrets and never a secret.
 package router
 
+import "slices"
+
 // Where and how a document is published.
 const (
 	// Version is the only document version that this build reads and writes.
@@ -236,9 +238,25 @@ type Model struct {
 
 // ModelLimits are a vendor's limits; 0 or empty when not declared.
 type ModelLimits struct {
-	MaxImages       int64    `json:"maxImages,omitempty"`
-	MaxImageBytes   int64    `json:"maxImageBytes,omitempty"`
-	MaxImageSide    int64    `json:"maxImageSide,omitempty"`
-	MaxRequestBytes int64    `json:"maxRequestBytes,omitempty"`
-	MediaTypes      []string `json:"mediaTypes,omitempty"`
+	MaxImages       int64 `json:"maxImages,omitempty"`
+	MaxImageBytes   int64 `json:"maxImageBytes,omitempty"`
+	MaxImageSide    int64 `json:"maxImageSide,omitempty"`
+	MaxRequestBytes int64 `json:"maxRequestBytes,omitempty"`
+	// MediaTypes are read by Model.AcceptedMediaTypes.
+	MediaTypes []string `json:"mediaTypes,omitempty"`
+}
+
+// AcceptedMediaTypes are the types that the model takes, as far as its provider
+// declares them: DefaultMediaTypes, and what its own limits list. A list that
+// names any of the default ones is complete, and leaves out the others of them.
+func (m *Model) AcceptedMediaTypes() (types []string, complete bool) {
+	usual := DefaultMediaTypes()
+	if m.Limits == nil || len(m.Limits.MediaTypes) == 0 {
+		return usual, false
+	}
+	listed := m.Limits.MediaTypes
+	if slices.ContainsFunc(listed, func(t string) bool { return slices.Contains(usual, t) }) {
+		return listed, true
+	}
+	return slices.Concat(usual, listed), false
 }

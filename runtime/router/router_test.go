@@ -9,6 +9,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -334,4 +335,24 @@ func slowGlob(pattern, s string) bool {
 		row = next
 	}
 	return row[len(s)]
+}
+
+func TestAModelsListOfTypesAddsToTheUsualOnesUnlessItNamesSomeOfThem(t *testing.T) {
+	usual := []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+	for name, tc := range map[string]struct {
+		limits   *router.ModelLimits
+		want     []string
+		complete bool
+	}{
+		"no limits":                    {nil, usual, false},
+		"limits without a list":        {&router.ModelLimits{MaxImages: 1}, usual, false},
+		"a list of others":             {&router.ModelLimits{MediaTypes: []string{"image/bmp", "image/heic"}}, append(slices.Clone(usual), "image/bmp", "image/heic"), false},
+		"a list with one of the usual": {&router.ModelLimits{MediaTypes: []string{"image/bmp", "image/png"}}, []string{"image/bmp", "image/png"}, true},
+		"a list of all of the usual":   {&router.ModelLimits{MediaTypes: usual}, usual, true},
+	} {
+		m := router.Model{Limits: tc.limits}
+		if got, complete := m.AcceptedMediaTypes(); !slices.Equal(got, tc.want) || complete != tc.complete {
+			t.Errorf("%s: %v, complete %t; want %v, %t", name, got, complete, tc.want, tc.complete)
+		}
+	}
 }

@@ -43,11 +43,11 @@ func brief(findings []Finding) string {
 }
 
 func TestARequestIsComparedWithTheVendorsLimits(t *testing.T) {
-	anthropic := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7")
-	bedrock := Find("AnthropicMessages", "bedrock-runtime.us-east-1.amazonaws.com", "anthropic.claude-opus-4-7")
-	converse := Find("", "bedrock-runtime.us-east-1.amazonaws.com", "meta.llama4-maverick")
-	openai := Find("OpenAIResponses", "api.openai.com", "gpt-6-astra")
-	deepseek := Find("OpenAIChatCompletions", "api.deepseek.com", "deepseek-flash")
+	anthropic := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7", "")
+	bedrock := Find("AnthropicMessages", "bedrock-runtime.us-east-1.amazonaws.com", "anthropic.claude-opus-4-7", "")
+	converse := Find("", "bedrock-runtime.us-east-1.amazonaws.com", "meta.llama4-maverick", "")
+	openai := Find("OpenAIResponses", "api.openai.com", "gpt-6-astra", "")
+	deepseek := Find("OpenAIChatCompletions", "api.deepseek.com", "deepseek-flash", "")
 	side := func(at, side int) func(int, *Image) {
 		return func(i int, image *Image) {
 			if i == at {
@@ -95,11 +95,11 @@ func TestARequestIsComparedWithTheVendorsLimits(t *testing.T) {
 		{"20 images in each of two messages", converse, Request{Images: images(40, func(n int, i *Image) { i.Message = n / 20 })}, ""},
 		{"21 images in one message", converse, Request{Images: images(22, func(n int, i *Image) { i.Message = n / 21 })}, "maxImagesPerMessage>20@-1=21"},
 		{"3.75 MB before base64", converse, one(Image{Bytes: 3_750_001}), "maxImageBytes>3750000@0=3750001"},
-		{"an area beyond 2^32", Find("", "api.groq.com", "x"), one(Image{Width: 1 << 17, Height: 1 << 17}), "maxPixels>33177600@0=17179869184"},
-		{"an area that would overflow", Find("", "api.groq.com", "x"), one(Image{Width: math.MaxInt, Height: math.MaxInt}), "maxPixels>33177600@0=4611686014132420609"},
-		{"a total in base64", Find("", "api.fireworks.ai", "x"), Request{Images: images(2, func(_ int, i *Image) { i.Bytes = 3_750_001; i.MediaType = "" })}, "maxTotalBase64Bytes>10000000@-1=10000008"},
-		{"a total that would overflow", Find("", "api.fireworks.ai", "x"), Request{Images: images(3, func(_ int, i *Image) { i.Base64Bytes = math.MaxInt64; i.MediaType = "" })}, "maxTotalBase64Bytes>10000000@-1=9223372036854775807"},
-		{"an inline request between two figures of Gemini's", Find("", "generativelanguage.googleapis.com", "gemini-3-pro"), Request{BodyBytes: 23_000_000}, "~maxRequestBytes>20000000@-1=23000000"},
+		{"an area beyond 2^32", Find("", "api.groq.com", "x", ""), one(Image{Width: 1 << 17, Height: 1 << 17}), "maxPixels>33177600@0=17179869184"},
+		{"an area that would overflow", Find("", "api.groq.com", "x", ""), one(Image{Width: math.MaxInt, Height: math.MaxInt}), "maxPixels>33177600@0=4611686014132420609"},
+		{"a total in base64", Find("", "api.fireworks.ai", "x", ""), Request{Images: images(2, func(_ int, i *Image) { i.Bytes = 3_750_001; i.MediaType = "" })}, "maxTotalBase64Bytes>10000000@-1=10000008"},
+		{"a total that would overflow", Find("", "api.fireworks.ai", "x", ""), Request{Images: images(3, func(_ int, i *Image) { i.Base64Bytes = math.MaxInt64; i.MediaType = "" })}, "maxTotalBase64Bytes>10000000@-1=9223372036854775807"},
+		{"an inline request between two figures of Gemini's", Find("", "generativelanguage.googleapis.com", "gemini-3-pro", ""), Request{BodyBytes: 23_000_000}, "~maxRequestBytes>20000000@-1=23000000"},
 		{"no limits", Limits{}, Request{Images: images(9999, nil), BodyBytes: 1 << 60}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestARequestIsComparedWithTheVendorsLimits(t *testing.T) {
 }
 
 func TestAFindingNamesLimitValueActualAndSource(t *testing.T) {
-	anthropic := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7")
+	anthropic := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7", "")
 	const page = " (https://platform.claude.com/docs/en/build-with-claude/vision)"
 	many := images(21, nil)
 	many[2].Width = 2001
@@ -128,14 +128,14 @@ func TestAFindingNamesLimitValueActualAndSource(t *testing.T) {
 			t.Errorf("got %v, want %q", got, c.want)
 		}
 	}
-	if got := Find("", "api.openai.com", "gpt-4o").Check(one(Image{MediaType: "image/gif", Animated: true})); len(got) != 1 ||
+	if got := Find("", "api.openai.com", "gpt-4o", "").Check(one(Image{MediaType: "image/gif", Animated: true})); len(got) != 1 ||
 		!strings.HasPrefix(got[0].String(), "image 1 is animated (image/gif), which openai refuses (https://") {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestADeclarationReplacesTheTable(t *testing.T) {
-	base := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7")
+	base := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7", "")
 	got := base.With(Declaration{MaxImages: 3, MaxImageBytes: 400, MaxImageSide: 5000, MaxRequestBytes: 900, MediaTypes: []string{"image/png"}})
 	req := Request{BodyBytes: 901, Images: images(4, func(i int, image *Image) {
 		if i == 3 {
@@ -183,7 +183,7 @@ func TestBase64LengthIsThatOfTheStandardEncoding(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	limits := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7")
+	limits := Find("AnthropicMessages", "api.anthropic.com", "claude-opus-4-7", "")
 	req := Request{Images: images(100, nil), BodyBytes: 1 << 20}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -52,9 +52,11 @@ var catalog = sync.OnceValue(func() []*vendor {
 // models behind an unknown host have none: who runs them sets them.
 //
 // transport is the router's word (AnthropicMessages and so on), endpointHost a host
-// with or without a port, model a name as it goes over the wire.
-func Find(transport, endpointHost, model string) Limits {
-	family := tokens.Find(model, "").Name()
+// with or without a port, model a name as it goes over the wire, and declaredFamily
+// the token family that its provider declares, which tells of a model whose name
+// says nothing, such as a deployment's; either may be empty.
+func Find(transport, endpointHost, model, declaredFamily string) Limits {
+	family := familyOf(model, declaredFamily)
 	host := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(endpointHost), "."))
 	for _, v := range catalog() {
 		if v.at(host) && v.serves(transport, family) {
@@ -67,6 +69,17 @@ func Find(transport, endpointHost, model string) Limits {
 		}
 	}
 	return Limits{By: ByNothing}
+}
+
+// familyOf is the family that the name tells, else the declared one. A name comes
+// first, other than in token rules: which vendor serves a model is not for its
+// provider to say.
+func familyOf(model, declared string) string {
+	byName := tokens.Find(model, "")
+	if declared == "" || byName.Match().How != tokens.ByDefault {
+		return byName.Name()
+	}
+	return tokens.Find(model, declared).Name()
 }
 
 // at reports whether one of the vendor's hosts is meant.

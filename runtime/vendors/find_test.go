@@ -48,11 +48,36 @@ func TestTheVendorIsFoundByHostThenByModel(t *testing.T) {
 		{"IPv6 without a port", chat, "fd00::11434", "gemma3", "", ByNothing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Find(c.transport, c.host, c.model)
+			got := Find(c.transport, c.host, c.model, "")
 			if got.Vendor != c.vendor || got.By != c.by {
 				t.Errorf("found %q by %s, want %q by %s", got.Vendor, got.By, c.vendor, c.by)
 			}
 		})
+	}
+}
+
+func TestADeclaredFamilyTellsTheVendorWhereTheNameSaysNothing(t *testing.T) {
+	const chat, messages = "OpenAIChatCompletions", "AnthropicMessages"
+	for _, c := range []struct {
+		name, host, model, family string
+		vendor                    string
+		by                        How
+	}{
+		{"a deployment behind a gateway", "litellm.svc:4000", "eyes", "claude-high", "anthropic", ByModel},
+		{"a family by one of its models", "litellm.svc:4000", "eyes", "claude-opus-4-7", "anthropic", ByModel},
+		{"a deployment on a host of several", "bedrock-runtime.us-east-1.amazonaws.com", "eyes", "claude-opus-4-7", "bedrock-claude", ByHost},
+		{"a name that says another vendor", "litellm.svc:4000", "gpt-5.4", "claude-opus-4-7", "openai", ByModel},
+		{"a name that says an open model", "models.svc", "mistral-small-2506", "claude-opus-4-7", "", ByNothing},
+		{"a family that nobody knows", "litellm.svc:4000", "eyes", "acme-eyes", "", ByNothing},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := Find(chat, c.host, c.model, c.family); got.Vendor != c.vendor || got.By != c.by {
+				t.Errorf("found %q by %s, want %q by %s", got.Vendor, got.By, c.vendor, c.by)
+			}
+		})
+	}
+	if got := Find(messages, "api.anthropic.com", "eyes", "gpt-4o"); got.Vendor != "anthropic" {
+		t.Errorf("a declared family moves Anthropic's own endpoint to %q", got.Vendor)
 	}
 }
 
@@ -73,7 +98,7 @@ func TestLimitsFollowTheModel(t *testing.T) {
 		{"aiplatform.googleapis.com", "gemini-4-argon", MaxImageBytes, []int64{256_000_000}},
 	} {
 		var got []int64
-		for _, l := range Find("", c.host, c.model).All() {
+		for _, l := range Find("", c.host, c.model, "").All() {
 			if l.Name == c.name {
 				got = append(got, l.Value)
 			}
@@ -145,7 +170,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("", "bedrock-runtime..amazonaws.com", "/")
 	f.Add("", ":", "")
 	f.Fuzz(func(t *testing.T, transport, host, model string) {
-		got := Find(transport, host, model)
+		got := Find(transport, host, model, "")
 		if (got.By == ByNothing) != (got.Vendor == "") || got.By == ByNothing && len(got.All()) > 0 {
 			t.Fatalf("found %q by %q with %d limits", got.Vendor, got.By, len(got.All()))
 		}
