@@ -41,12 +41,12 @@ func document() *router.Document {
 				Endpoints: []router.Endpoint{endpoint("main", "http://models.team-a.svc:8080/v1"), endpoint("spare", "http://spare.team-a.svc/v1")},
 				Models: []router.Model{
 					{Name: "eye-1", ImageInput: true, ContextWindowTokens: 128_000, Family: "gpt-4o"}, {Name: "text-1"},
-					{Name: "eye-2", ImageInput: true, ContextWindowTokens: 100_000}, {Name: "org/eye-4", ImageInput: true},
+					{Name: "eye-2", ImageInput: true, ContextWindowTokens: 100_000, Family: "gpt-4o"}, {Name: "org/eye-4", ImageInput: true},
 				},
 			},
 			{
 				Name: "team-a/far", Transport: router.TransportAnthropicMessages, Endpoints: []router.Endpoint{endpoint("api", "https://api.anthropic.com")},
-				Models: []router.Model{{Name: "eye-2", ImageInput: true, ContextWindowTokens: 200_000}, {Name: "claude-opus-4-7", ImageInput: true, ContextWindowTokens: 200_000}},
+				Models: []router.Model{{Name: "eye-2", ImageInput: true, ContextWindowTokens: 200_000, Family: "claude-high"}, {Name: "claude-opus-4-7", ImageInput: true, ContextWindowTokens: 200_000}},
 			},
 		},
 	}
