@@ -45,7 +45,7 @@ func vendorWarnings(transport v1alpha1.Transport, e *v1alpha1.Endpoint, m *v1alp
 	if err != nil {
 		return nil // refused
 	}
-	own := ofVendor{Limits: vendors.Find(string(transport), u.Host, m.Name), model: m}
+	own := ofVendor{Limits: vendors.Find(string(transport), u.Host, m.Name, m.Family), model: m}
 	l := m.Limits
 	w := slices.Concat(
 		own.above("maxImages", l.MaxImages, vendors.MaxImages),
