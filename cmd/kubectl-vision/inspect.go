@@ -112,5 +112,6 @@ func (i *inspected) read(r io.Reader, size int64) error {
 		return errors.New("reading the file: it changed meanwhile")
 	}
 	i.hashed, i.bytes, i.sha256 = true, n, hex.EncodeToString(digest.Sum(nil))
+	i.head = bytes.Clone(head.Bytes()[:min(head.Len(), probe.MaxHeader)])
 	return refusal
 }

@@ -87,7 +87,7 @@ type elsewhereError struct {
 
 // Error names the namespaces that the files do hold objects of.
 func (e *elsewhereError) Error() string {
-	return fmt.Sprintf("rendering: the files hold nothing of namespace %q; they hold objects of: %s", e.namespace, strings.Join(e.others, ", "))
+	return fmt.Sprintf("reading objects: the files hold nothing of namespace %q; they hold objects of: %s", e.namespace, strings.Join(e.others, ", "))
 }
 
 // checkNamespace refuses a namespace that is likely mistyped: one without a

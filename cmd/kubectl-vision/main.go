@@ -3,8 +3,9 @@
 
 // Command kubectl-vision is a kubectl plugin, which also works without kubectl
 // and without a cluster: `kubectl vision render` compiles files into the router
-// document that the operator would publish, and `kubectl vision probe` says what
-// the bytes of images tell.
+// document that the operator would publish, `kubectl vision preflight` judges
+// a model request by it, `kubectl vision tokens` estimates what an image costs, and
+// `kubectl vision probe` says what the bytes of images tell.
 package main
 
 import (
@@ -17,10 +18,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders, VisionPolicies and images.
+const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders, VisionPolicies, model requests and images.
 
 Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]   compile files into a router document, without a cluster
+  kubectl vision preflight FILE|IMAGE... [flags]          say what would become of a model request, or of images in one
+  kubectl vision tokens --model MODEL [flags]             estimate what an image costs a model in tokens
   kubectl vision probe FILE... [flags]                    say what the bytes of image files tell
   kubectl vision version                                  print the version, as --version does
 
@@ -28,7 +31,7 @@ Run "kubectl vision COMMAND --help" for the flags of a command.
 `
 
 // commands are the names of the commands, for a message.
-const commands = "render, probe and version"
+const commands = "render, preflight, tokens, probe and version"
 
 // Exit codes.
 const (
@@ -59,7 +62,7 @@ type usageError struct{ problem string }
 func (e *usageError) Error() string { return "reading command line: " + e.problem }
 
 // run executes one command.
-func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		if _, err := io.WriteString(stderr, usage); err != nil {
 			return fmt.Errorf("printing: %w", err)
@@ -77,6 +80,10 @@ func run(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Wr
 			return err
 		}
 		return render(options, stdin, stdout, stderr)
+	case "preflight":
+		return runPreflight(ctx, rest, stdin, stdout, stderr)
+	case "tokens":
+		return runTokens(rest, stdout)
 	case "probe":
 		return runProbe(rest, stdout)
 	case "version", "--version":

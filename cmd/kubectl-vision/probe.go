@@ -117,6 +117,7 @@ type inspected struct {
 	hashed bool   // whether the file was read to its end: then bytes and sha256 are
 	bytes  int64  // its length
 	sha256 string // in hexadecimal digits
+	head   []byte // its first bytes, at most probe.MaxHeader
 	err    error
 }
 
