@@ -144,7 +144,7 @@ func TestAModelThatNeverAnswersLeavesTimeForItsFallbacks(t *testing.T) {
 	}{
 		"as patient as its fallback":       {timeout: "1s", spare: "1s", calls: 1},
 		"more patient than its fallback":   {timeout: "1s", spare: "500ms", calls: 1},
-		"less patient, and so asked again": {timeout: "100ms", spare: "2s", calls: 3},
+		"less patient, and so asked again": {timeout: "300ms", spare: "2s", calls: 3},
 		"and neither does the fallback after it": {timeout: "2s", spare: "2s", calls: 1, hung: 1, edit: func(d *router.Document) {
 			d.Profiles[0].FallbackModels = []string{"spare@default/see-3", "spare@default/see-4"}
 			d.Providers[1].Models = append(d.Providers[1].Models, router.Model{Name: "see-4", ImageInput: true})
