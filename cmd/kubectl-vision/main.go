@@ -22,7 +22,7 @@ Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]   compile files into a router document, without a cluster
   kubectl vision version                                  print the version, as --version does
 
-Run "kubectl vision COMMAND --help" for the flags of a command.
+Run "kubectl vision render --help" for its flags.
 `
 
 // Exit codes.
