@@ -216,16 +216,24 @@ func TestAnOpenCircuitGoesToTheFallbackAtOnce(t *testing.T) {
 }
 
 // A default that never answers leaves a fallback that must first be listed its
-// time, and a list that never comes takes no more of it than there is.
+// time, and a list that never comes leaves the fallback after it its own.
 func TestAFallbackThatMustBeListedHasItsTimeAndNoMore(t *testing.T) {
-	for name, hangs := range map[string]bool{"a list that comes": false, "a list that never comes": true} {
+	for name, tc := range map[string]struct {
+		hangs     bool // the list
+		fallbacks []string
+		answered  string // by which model; "" for a call that fails
+	}{
+		"a list that comes":                                    {false, []string{"spare@default/found"}, "found"},
+		"a list that never comes":                              {true, []string{"spare@default/found"}, ""},
+		"a list that never comes, and another fallback behind": {true, []string{"spare@default/found", "spare@default/see-3"}, "see-3"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			spare := newUpstream(t, seen)
 			spare.answerWith(func(w http.ResponseWriter, req *http.Request) {
 				switch {
-				case req.Method == http.MethodGet && hangs:
+				case req.Method == http.MethodGet && tc.hangs:
 					<-req.Context().Done()
 				case req.Method == http.MethodGet:
 					_, _ = io.WriteString(w, `{"data":[{"id":"found","architecture":{"input_modalities":["image"]}}]}`)
@@ -235,22 +243,19 @@ func TestAFallbackThatMustBeListedHasItsTimeAndNoMore(t *testing.T) {
 			})
 			r.upstream.answerWith(func(_ http.ResponseWriter, req *http.Request) { <-req.Context().Done() })
 			r.use(withSpare(spare, func(d *router.Document) {
-				d.Profiles[0].FallbackModels = []string{"spare@default/found"}
+				d.Profiles[0].FallbackModels = tc.fallbacks
 				d.Providers[1].Discovery = &router.Discovery{Interval: "10m0s"}
-				d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = "1s", "1s"
+				d.Providers[0].Endpoints[0].Timeout, d.Providers[1].Endpoints[0].Timeout = "1500ms", "1500ms"
 			}))
 			began := time.Now()
 			got, err := r.engine.View(background, engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"})
-			if took := time.Since(began); took > 7*time.Second {
-				t.Errorf("the call took %s; two timeouts of 1 s are its limit", took)
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("the call took %s; two timeouts of 1.5 s are its limit", took)
 			}
-			if hangs {
-				if f := fault.As(err); f.Reason != "Timeout" || !f.Retryable {
-					t.Errorf("the call gave %v", err)
-				}
-				return
+			if f := fault.As(err); tc.answered == "" && (err == nil || f.Reason != "Timeout" || !f.Retryable) {
+				t.Errorf("the call gave %v", err)
 			}
-			if err != nil || got.Observation.GeneratedBy.Model != "found" {
+			if tc.answered != "" && (err != nil || got.Observation.GeneratedBy.Model != tc.answered) {
 				t.Errorf("the call gave %+v, %v", got.VisionSelection, err)
 			}
 		})
