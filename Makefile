@@ -10,6 +10,7 @@ MAKEFLAGS += --no-print-directory
 PKG      ?= ./...
 RUN      ?= .
 BENCH    ?= .
+FUZZ     ?= .
 FUZZTIME ?= 20s
 TIMEOUT  ?= 15m
 # Set when PKG is everything: then the tests against the vendors' SDKs, a module of their own, are meant too.
@@ -63,8 +64,8 @@ bench: ready ## Run the benchmarks (BENCH=Probe to narrow)
 	  go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) $$packages
 
 .PHONY: fuzz
-fuzz: ready ## Run every fuzz target for FUZZTIME=20s
-	hack/fuzz $(FUZZTIME)
+fuzz: ready ## Run every fuzz target for FUZZTIME=20s (FUZZ=runtime/probe to narrow)
+	hack/fuzz $(FUZZTIME) '$(FUZZ)'
 
 .PHONY: verify
 verify: ## Regenerate everything and fail when a file was stale; check format, modules, kustomize and Helm

@@ -240,7 +240,7 @@ func TestCommandLinesThatCannotWork(t *testing.T) {
 }
 
 func TestHelpAndVersionArePrinted(t *testing.T) {
-	for name, want := range map[string]string{"help": "vision-runtime serve", "serve --help": "--health-listen", "mcp -h": "--workspace", "version": "vision-runtime ", "--version": "vision-runtime "} {
+	for name, want := range map[string]string{"help": "vision-runtime serve", "serve --help": "--health-listen", "mcp -h": "vision-runtime mcp --router DIR", "version": "vision-runtime ", "--version": "vision-runtime "} {
 		var stdout strings.Builder
 		if err := run(context.Background(), strings.Fields(name), nil, &stdout, io.Discard); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -258,10 +258,11 @@ func TestTheHelpNamesEachValueInAWord(t *testing.T) {
 	}
 	help := strings.Join(strings.Fields(stdout.String()), " ")
 	for _, want := range []string{
+		"vision-runtime serve --router DIR --profile ID [flags]",
 		"--router DIR DIR that holds router.json, as its ConfigMap is mounted, or the file itself",
 		"--profile ID ID of the profile", "policy/NAME or baseline/NAME",
 		"--secrets DIR DIR of the providers' keys, each at DIR/<namespace>/<provider>",
-		"--cache DIR ", "--workspace DIR ", "--log-level LEVEL ", "--listen ADDRESS ", "--health-listen ADDRESS ",
+		"--cache DIR ", "--workspace DIR absolute DIR", "--log-level LEVEL ", "--listen ADDRESS ", "--health-listen ADDRESS ",
 	} {
 		if !strings.Contains(help, want) {
 			t.Errorf("the help lacks %q:\n%s", want, &stdout)

@@ -38,6 +38,30 @@ type serveConfig struct {
 	noProxy      bool     // no model proxy is served
 }
 
+// serveHelp and mcpHelp stand before the flags of their command.
+const (
+	serveHelp = `Serve the ViewImage tool: over HTTP and MCP at --listen, which GET /openapi.json
+describes; probes and metrics at --health-listen.
+
+  vision-runtime serve --router router.json --profile policy/default --secrets keys --workspace /workspace
+
+Usage:
+  vision-runtime serve --router DIR --profile ID [flags]
+
+Flags:
+`
+	mcpHelp = `Serve the ViewImage tool over MCP on standard input and output, to the one
+client that started the command. The log goes to standard error.
+
+  vision-runtime mcp --router router.json --profile policy/default --secrets keys --workspace /workspace
+
+Usage:
+  vision-runtime mcp --router DIR --profile ID [flags]
+
+Flags:
+`
+)
+
 // minInFlightBytes is the least that makes sense: 1 MiB, four small images.
 const minInFlightBytes = 1 << 20
 
@@ -60,7 +84,7 @@ func parseServe(args []string, stdout io.Writer) (serveConfig, error) {
 	flags.StringVar(&cfg.healthListen, "health-listen", ":8971", "`ADDRESS` for probes and metrics, HOST:PORT; port 0 lets the system choose")
 	flags.StringSliceVar(&cfg.allowedHosts, "allowed-hosts", nil, "`NAMES` by which others reach the listener for agents, such as a Service's, without ports; every request must name one of them, or loopback, as its Host")
 	flags.BoolVar(&cfg.noProxy, "no-proxy", false, "serve no model proxy, only reviews, looks and uploads; this version has no proxy, so that it makes no difference yet")
-	if err := parse(flags, args, &cfg.config, stdout); err != nil {
+	if err := parse(flags, serveHelp, args, &cfg.config, stdout); err != nil {
 		return serveConfig{}, err
 	}
 	for _, host := range cfg.allowedHosts {
@@ -78,7 +102,7 @@ func parseServe(args []string, stdout io.Writer) (serveConfig, error) {
 
 func parseMCP(args []string, stdout io.Writer) (config, error) {
 	var cfg config
-	return cfg, parse(newFlags("mcp", &cfg), args, &cfg, stdout)
+	return cfg, parse(newFlags("mcp", &cfg), mcpHelp, args, &cfg, stdout)
 }
 
 // newFlags declares the flags that both commands have.
@@ -92,19 +116,19 @@ func newFlags(command string, cfg *config) *pflag.FlagSet {
 	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what outlives a restart: uploads, references, and observations where the policy persists them; without it there are no uploads")
 	flags.Int64Var(&cfg.persisted, "max-persisted-bytes", 0, "most `BYTES` of observations in the cache directory, whatever the policy allows: what its volume holds; 0 leaves it to the policy")
 	flags.Int64Var(&cfg.inFlight, "max-in-flight-bytes", engine.DefaultMaxHeldBytes, "most `BYTES` of images held in memory at the same time; requests that come on top wait")
-	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "`DIR` whose images may be looked at; repeat it for more")
+	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "absolute `DIR` whose images may be looked at; repeat it for more")
 	flags.Var((*levelValue)(&cfg.logLevel), "log-level", "least level that is logged: debug, info, warn or error")
 	return flags
 }
 
 // parse reads a command line and checks what the flags' own types do not.
-func parse(flags *pflag.FlagSet, args []string, cfg *config, stdout io.Writer) error {
+func parse(flags *pflag.FlagSet, about string, args []string, cfg *config, stdout io.Writer) error {
 	help := flags.BoolP("help", "h", false, "print this help")
 	if err := flags.Parse(args); err != nil {
 		return &usageError{problem: err.Error()}
 	}
 	if *help {
-		fmt.Fprintf(stdout, "Usage of %s:\n%s", flags.Name(), flags.FlagUsages())
+		fmt.Fprint(stdout, about, flags.FlagUsages())
 		return pflag.ErrHelp
 	}
 	if flags.NArg() > 0 {

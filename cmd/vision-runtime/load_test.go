@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -110,5 +111,38 @@ func TestTwoHundredDifferentCallsAtOnceAreAllAnsweredWithinTheMemoryTheyMayTake(
 	t.Logf("the most resident memory was %.1f MiB", most)
 	if limit := float64(inFlight>>20 + 64); most > limit {
 		t.Errorf("the process took %.1f MiB; %d in flight and 64 more are allowed", most, inFlight>>20)
+	}
+}
+
+func TestImagesBeyondTheBytesInFlightWait(t *testing.T) {
+	w := newWorld(t)
+	w.publish(nil)
+	hold := make(chan struct{})
+	w.upstream.set(func(u *upstream) { u.hold = hold })
+	cfg := w.config()
+	cfg.inFlight = minInFlightBytes
+	s, err := start(cfg, newLogger(io.Discard, slog.LevelInfo))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.shutdown(time.Second) })
+	var views sync.WaitGroup
+	for i := range 2 {
+		path := w.large(i, minInFlightBytes*3/4)
+		views.Go(func() {
+			if got := view(t, s, path, "look"); got.status != http.StatusOK {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+		})
+	}
+	eventually(t, "the model is called", func() bool { return w.upstream.calls() == 1 })
+	time.Sleep(200 * time.Millisecond) // what would come at once comes in that time
+	if calls := w.upstream.calls(); calls != 1 {
+		t.Errorf("%d images are in flight where there is room for one", calls)
+	}
+	close(hold)
+	views.Wait()
+	if calls := w.upstream.calls(); calls != 2 {
+		t.Errorf("%d calls; want one for each image", calls)
 	}
 }

@@ -25,7 +25,7 @@ Usage:
   vision-runtime mcp [flags]      serve the ViewImage tool over MCP on standard input and output
   vision-runtime version          print the version, as --version does
 
-Run "vision-runtime COMMAND --help" for the flags of a command.
+Run "vision-runtime serve --help" or "vision-runtime mcp --help" for the flags.
 `
 
 // Exit codes.

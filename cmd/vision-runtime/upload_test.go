@@ -214,3 +214,24 @@ func TestTheCallersOwnModelIsTriedFirst(t *testing.T) {
 		t.Errorf("over MCP: %v %v", mode, ref)
 	}
 }
+
+func TestObservationsOutliveTheRuntimeWhereThePolicySaysSo(t *testing.T) {
+	for persist, calls := range map[bool]int{true: 1, false: 2} {
+		w := newWorld(t)
+		w.publish(func(d *router.Document) { d.Profiles[0].Cache.Persist = persist })
+		path := w.picture("a.png")
+		for run := range 2 {
+			s, _ := w.start()
+			got := view(t, s, path, "look")
+			if cached := got.object(t)["cached"]; got.status != http.StatusOK || cached != (persist && run == 1) {
+				t.Errorf("persist %t, run %d: status %d, cached %v", persist, run, got.status, cached)
+			}
+			if err := s.shutdown(time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.upstream.calls(); got != calls {
+			t.Errorf("persist %t: %d calls; want %d", persist, got, calls)
+		}
+	}
+}

@@ -20,12 +20,13 @@ func (l *look) discover(ctx context.Context) {
 }
 
 // relist asks those endpoints that may list a fallback which no provider
-// declares, now that one is needed, and judges the fallbacks anew.
+// declares, now that one is needed, and judges the fallbacks anew. Lists that do
+// not come leave the fallbacks half of the time that is left.
 func (l *look) relist(ctx context.Context) {
 	if len(l.plan.Unlisted) == 0 {
 		return
 	}
-	ctx, cancel := context.WithDeadline(ctx, l.deadline)
+	ctx, cancel := context.WithDeadline(ctx, l.until())
 	defer cancel()
 	l.needs = append(l.needs, l.plan.Unlisted...)
 	l.input.Discovered = l.lists(ctx)

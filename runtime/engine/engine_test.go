@@ -412,3 +412,18 @@ func TestLargeRepliesWaitForTheirTurnAndSmallOnesDoNot(t *testing.T) {
 	must(t, err)
 	release()
 }
+
+func TestRepliesAreParsedOneAtATime(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	path := r.file("a.png", square(t, 8, 1))
+	release := r.engine.HoldParsing()
+	soon, stop := context.WithTimeout(background, 300*time.Millisecond)
+	defer stop()
+	if _, err := r.engine.View(soon, engine.Request{Path: path, Prompt: "what"}); fault.As(err).Reason != "Canceled" {
+		t.Errorf("while another reply is parsed, a view gave %v", err)
+	}
+	r.wantCalls(1)
+	release()
+	r.view(engine.Request{Path: path, Prompt: "else"})
+}

@@ -79,7 +79,7 @@ func Example() {
 
 	result, err := eng.View(context.Background(), engine.Request{Path: "chart.png", Prompt: "What does the chart show?"})
 	if err != nil {
-		fmt.Println(fault.As(err).Kind, err)
+		fmt.Println(err)
 		return
 	}
 	fmt.Println(result.VisualReference.MIME, *result.VisualReference.Size)
@@ -144,7 +144,7 @@ func Example_documentFromAFile() {
 	for range 2 {
 		result, err := eng.View(context.Background(), engine.Request{Path: kept.URI, Prompt: "What does the chart show?"})
 		if err != nil {
-			fmt.Println(fault.As(err).Kind, err)
+			fmt.Println(err)
 			return
 		}
 		fmt.Println(result.VisualReference.Path == kept.URI, result.Observation.Summary, result.Cached)

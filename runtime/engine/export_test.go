@@ -58,3 +58,9 @@ func (e *Engine) FillReplies(ctx context.Context) (release func(), err error) {
 
 // ReadUntold is readUntold.
 func ReadUntold(from io.Reader, most int64) ([]byte, error) { return readUntold(from, most) }
+
+// HoldParsing is a reply that is being parsed until release.
+func (e *Engine) HoldParsing() (release func()) {
+	e.parsing.Lock()
+	return e.parsing.Unlock
+}

@@ -57,6 +57,9 @@ func acceptedTypes(limits *router.Limits) []string {
 	return router.DefaultMediaTypes()
 }
 
+// hintSupportedFile is what helps against a file that is no image.
+const hintSupportedFile = "Give the path of a supported image file."
+
 func notAnImage(err error, accepted []string) *fault.Fault {
 	reason, message := "NotAnImage", "the file is not an image that can be looked at"
 	if e, ok := errors.AsType[*probe.Error](err); ok && e.MediaType != "" {
@@ -67,7 +70,7 @@ func notAnImage(err error, accepted []string) *fault.Fault {
 	}
 	return fault.New(fault.InvalidToolInput, reason, "%s", message).
 		With("field", fieldPath).With("supported_media_types", accepted).Because(err).
-		Hint("Give the path of a supported image file.")
+		Hint(hintSupportedFile)
 }
 
 func typeNotAccepted(mediaType, owner string, accepted []string) *fault.Fault {

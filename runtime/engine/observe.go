@@ -63,11 +63,7 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 		if err != nil {
 			return nil, err
 		}
-		seen, err := observation.Parse(reply.Text, l.picture.reference, l.request.Prompt, by)
-		if err != nil {
-			return nil, unusable(err)
-		}
-		return json.Marshal(seen)
+		return l.parse(reply.Text, by)
 	})
 	if err != nil {
 		return nil, false, l.explain(ctx, err)
@@ -80,7 +76,19 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 	return &seen, source != cache.Called, nil
 }
 
-// maxLargeReplies is how many large replies are read and parsed at the same
+// parse makes the observation's JSON out of what a model said, one reply at a
+// time: it takes a moment, and until then fifty times the reply's size in memory.
+func (l *look) parse(reply string, by observation.GeneratedBy) ([]byte, error) {
+	l.engine.parsing.Lock()
+	defer l.engine.parsing.Unlock()
+	seen, err := observation.Parse(reply, l.picture.reference, l.request.Prompt, by)
+	if err != nil {
+		return nil, unusable(err)
+	}
+	return json.Marshal(seen)
+}
+
+// maxLargeReplies is how many large replies are read and held at the same
 // time: each takes several times its size, and no observation needs to be one.
 const maxLargeReplies = 2
 

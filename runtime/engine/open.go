@@ -145,12 +145,24 @@ func read(h *workspace.Handle, path string, limits *router.Limits) (*picture, *f
 }
 
 // openFault is fileFault, for a file that was to be opened: where there is no
-// workspace at all, no path of a file can do.
+// workspace at all, no path of a file can do, and only where uploads are kept
+// is one of use.
 func (e *Engine) openFault(err error, path string) *fault.Fault {
 	f := fileFault(err, path)
-	if f.Reason == string(workspace.OutsideWorkspace) && len(e.options.Workspaces.Dirs()) == 0 {
+	if f.Reason != string(workspace.OutsideWorkspace) {
+		return f
+	}
+	spaces, uploads := len(e.options.Workspaces.Dirs()) > 0, e.options.References.TakesUploads()
+	if !spaces {
 		f.Message = "the path is in no workspace: this runtime has none"
+	}
+	switch {
+	case spaces && uploads:
+		f.RecoveryHint = "Copy the image into a workspace and give that path, or upload it with POST /v1/images and give its uri."
+	case uploads:
 		f.RecoveryHint = "Upload the image with POST /v1/images and give the uri that is answered as path."
+	case !spaces:
+		f.RecoveryHint = "Ask the platform team to start the runtime with a workspace."
 	}
 	return f
 }
@@ -168,7 +180,7 @@ func fileFault(err error, path string) *fault.Fault {
 	switch e.Reason {
 	case workspace.OutsideWorkspace:
 		f = fault.New(fault.PolicyDenied, string(e.Reason), "the path, or a symbolic link on its way, leads outside the workspaces").
-			With("field", fieldPath).Hint("Copy the image into a workspace and give that path, or upload it with POST /v1/images and give its uri.")
+			With("field", fieldPath).Hint("Copy the image into a workspace and give that path.")
 	case workspace.Blank:
 		f = invalid("path must not be empty", "Call again with a path.")
 	case workspace.NotFound:

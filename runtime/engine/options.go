@@ -62,6 +62,7 @@ type Engine struct {
 	held     *semaphore.Weighted // bytes of images in memory
 	coming   *semaphore.Weighted // those among them of uploads
 	large    *semaphore.Weighted // large replies in memory
+	parsing  sync.Mutex          // one reply at a time
 }
 
 // New returns an Engine without a router document: until Use, every request is

@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -98,6 +99,49 @@ func TestEveryProtocolIsSpokenWithTheKeyInItsPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnEndpointsVersionAndHeadersGoWithEveryCall(t *testing.T) {
+	r := newRig(t)
+	var query, team string
+	r.upstream.answerWith(func(w http.ResponseWriter, req *http.Request) {
+		query, team = req.URL.RawQuery, req.Header.Get("X-Team")
+		_, _ = io.WriteString(w, vendors["chat completions"].reply(seen))
+	})
+	r.use(func(d *router.Document) {
+		d.Providers[0].Endpoints[0].APIVersion = "2024-10-21"
+		d.Providers[0].Endpoints[0].Headers = []router.Header{{Name: "X-Team", Value: "search"}}
+	})
+	r.view(engine.Request{Path: r.file("a.png", square(t, 8, 1)), Prompt: "what"})
+	if query != "api-version=2024-10-21" || team != "search" {
+		t.Errorf("asked with the query %q for the team %q", query, team)
+	}
+}
+
+func TestAReplyThatIsNoObservationSaysWhatIsWrongWithIt(t *testing.T) {
+	r := newRig(t)
+	r.use(nil)
+	path := r.file("a.png", square(t, 8, 1))
+	for reply, why := range map[string]observation.ParseReason{
+		"I see a square.": observation.NoJSON,
+		strings.Replace(seen, "visual_observation.v1", "visual_observation.v2", 1): observation.WrongSchema,
+		seen[:len(seen)/2]: observation.IncompleteJSON,
+	} {
+		r.upstream.answer = reply
+		f := r.refused(engine.Request{Path: path, Prompt: "what"}, fault.VisionObservationFailed, "InvalidResponse")
+		if f.fault.Details["validation_error"] != string(why) || f.fault.Retryable {
+			t.Errorf("%q: details are %v; want %s", reply, f.fault.Details, why)
+		}
+		for key, want := range map[string]string{
+			"selected_mode": "vision_adapter", "selection_reason": "auto_discovered_vision_model_supports_image_input",
+			"vision_provider": "models", "vision_model": "see", "vision_model_ref": "models@default/see",
+		} {
+			if got := fmt.Sprint(f.fault.Details[key]); got != want {
+				t.Errorf("the detail %s is %s; want %s", key, got, want)
+			}
+		}
+	}
+	r.wantCalls(3) // each was asked for once: it would not be better
 }
 
 func TestModelsThatAnEndpointListsServeBehindThoseDeclared(t *testing.T) {

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
 )
@@ -253,9 +255,42 @@ func TestWithoutWorkspacesEveryPathIsOutside(t *testing.T) {
 	for _, path := range []string{small(r).Path, "a.png", "/etc/passwd"} {
 		_, err := e.View(background, engine.Request{Path: path, Prompt: "what"})
 		if f := fault.As(err); f.Kind != fault.PolicyDenied || f.Reason != string(workspace.OutsideWorkspace) ||
-			!strings.Contains(f.Message, "no workspace") || !strings.Contains(f.RecoveryHint, "/v1/images") {
+			!strings.Contains(f.Message, "no workspace") {
 			t.Errorf("fault = %+v", f)
 		}
+	}
+}
+
+func TestThePathOutsideIsAnsweredWithAWayThatIsOpen(t *testing.T) {
+	space, err := workspace.Open([]string{t.TempDir()})
+	must(t, err)
+	t.Cleanup(space.Close)
+	kept, err := reference.Open(reference.Options{Dir: t.TempDir()})
+	must(t, err)
+	t.Cleanup(func() { must(t, kept.Close()) })
+	doc := newRig(t).document()
+	for name, tc := range map[string]struct {
+		space  *workspace.Set
+		kept   *reference.Keeper
+		offers []string
+	}{
+		"a workspace and uploads": {space, kept, []string{"into a workspace", "/v1/images"}},
+		"a workspace alone":       {space, nil, []string{"into a workspace"}},
+		"uploads alone":           {nil, kept, []string{"/v1/images"}},
+		"neither":                 {nil, nil, []string{"platform team"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engine.New(engine.Options{Profile: "policy/p", Workspaces: tc.space, References: tc.kept})
+			defer e.Close()
+			must(t, e.Use(doc))
+			_, err := e.View(background, engine.Request{Path: "/etc/passwd", Prompt: "what"})
+			f := fault.As(err)
+			for _, way := range []string{"into a workspace", "/v1/images", "platform team"} {
+				if strings.Contains(f.RecoveryHint, way) != slices.Contains(tc.offers, way) {
+					t.Errorf("the hint is %q; it should offer %q and nothing else", f.RecoveryHint, tc.offers)
+				}
+			}
+		})
 	}
 }
 

@@ -70,16 +70,25 @@ func (e *Engine) upload(ctx context.Context, from io.Reader, size int64) (*refer
 	}
 	facts, err := probe.Content(data)
 	if bad := checkFacts(facts, err, &profile.Limits); bad != nil {
-		return nil, bad
+		return nil, ofBody(bad)
 	}
 	if bad := snap.checkAnyModel(facts.MediaType, profile); bad != nil {
-		return nil, bad
+		return nil, ofBody(bad)
 	}
 	digest := sha256.Sum256(data)
 	sum := hex.EncodeToString(digest[:])
 	kept, bad := e.options.References.Upload(observation.NewReference(
 		reference.URI(observation.ReferenceID(sum)), sum, facts.MediaType, int64(len(data)), facts.Width, facts.Height), data)
 	return kept, bad
+}
+
+// ofBody words a fault of a file's content for an upload, which has no path.
+func ofBody(f *fault.Fault) *fault.Fault {
+	delete(f.Details, "field")
+	if f.RecoveryHint == hintSupportedFile {
+		f.RecoveryHint = "Send the bytes of a supported image."
+	}
+	return f
 }
 
 // holdComing is hold for an image that is still to come, at its sender's pace.

@@ -113,6 +113,8 @@ func TestUploadsAreHeldAgainstThePolicy(t *testing.T) {
 			kept, err := r.engine.Upload(background, tc.from, tc.size)
 			if f := fault.As(err); kept != nil || f.Kind != tc.kind || f.Reason != tc.reason {
 				t.Errorf("kept %v, %s %s; want %s %s", kept, f.Kind, f.Reason, tc.kind, tc.reason)
+			} else if f.Details["field"] != nil || strings.Contains(f.RecoveryHint, "path") {
+				t.Errorf("an upload has no path; the fault is %+v", f)
 			}
 		})
 	}

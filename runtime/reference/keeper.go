@@ -152,6 +152,9 @@ func (k *Keeper) keep(ref *observation.Reference, path string, uploaded bool) Ke
 	return Kept{Reference: ref, URI: URI(ref.ID), Uploaded: uploaded, CreatedAt: k.now().UTC().Truncate(time.Second)}
 }
 
+// TakesUploads tells whether there is a directory in which uploads are kept.
+func (k *Keeper) TakesUploads() bool { return k.uploads != nil }
+
 // Upload keeps an image's bytes with its reference, whose path becomes its
 // URI. The reference is that of the data; data is not changed and not held.
 func (k *Keeper) Upload(ref *observation.Reference, data []byte) (*Kept, *fault.Fault) {

@@ -167,7 +167,7 @@ func (r *Reloader) failed(err error) error {
 	digest := r.state.Digest
 	r.mu.Unlock()
 	if !known {
-		r.options.Logger.Error("router file is not usable; what is in service stays", "error", text, "in_service", digest)
+		r.options.Logger.Error("router file is not usable; what is in service stays", "error", text, "file", r.file(), "in_service", digest)
 	}
 	return err
 }

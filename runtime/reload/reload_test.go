@@ -333,6 +333,9 @@ func TestEachChangeAndEachNewFailureIsOneLogLine(t *testing.T) {
 			t.Errorf("after %q the log has %d lines, want %d:\n%s", step.name, got, step.want, log.String())
 		}
 	}
+	if strings.Count(log.String(), "file="+file) != 2 {
+		t.Errorf("the log does not name the file of each failure:\n%s", log.String())
+	}
 	if strings.Contains(log.String(), "private") {
 		t.Errorf("the log repeats content:\n%s", log.String())
 	}

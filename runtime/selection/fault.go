@@ -71,10 +71,20 @@ func (c *chooser) noCandidate() *fault.Fault {
 		}
 	}
 	if unlisted == nil {
-		return f
+		return c.withoutKeys(f)
 	}
 	return f.With("unlisted", unlisted).
 		Hint("Call again later, or ask the platform team: endpoints that should list their models gave no list.")
+}
+
+// withoutKeys asks for a key in place of a model, where one could look if it had a key.
+func (c *chooser) withoutKeys(f *fault.Fault) *fault.Fault {
+	for _, candidate := range c.selection.Candidates {
+		if candidate.Reason == observation.ReasonCredentialNotMounted {
+			return f.Hint("Ask the platform team for the provider's key, which is not mounted; the candidates say whose.")
+		}
+	}
+	return f
 }
 
 // against is what Check said of the first candidate that it spoke against.

@@ -223,6 +223,20 @@ func TestSelectRefuses(t *testing.T) {
 	}
 }
 
+func TestWhereAKeyIsMissingAKeyIsAskedForAndNotAModel(t *testing.T) {
+	for unmounted, want := range map[bool]string{true: "key", false: "a model that takes images"} {
+		_, err := selection.Select(input("", "", func(p *router.Profile) {
+			p.Providers = p.Providers[:2]
+			if unmounted {
+				p.Providers = append(p.Providers, router.ProviderUse{Alias: "keyed", Provider: "team/keyed"})
+			}
+		}, unmounted))
+		if f := fault.As(err); f.Reason != "NoCandidate" || !strings.Contains(f.RecoveryHint, want) {
+			t.Errorf("unmounted %v: %s, %q; want %q in the hint", unmounted, f.Reason, f.RecoveryHint, want)
+		}
+	}
+}
+
 func TestManyCandidatesAreBoundedAndTheChosenOneIsAmongThem(t *testing.T) {
 	doc := document()
 	for i := range 200 {

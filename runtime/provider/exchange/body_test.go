@@ -209,3 +209,23 @@ func TestTheRestOfALongArrayTakesNoMemory(t *testing.T) {
 		t.Errorf("%d bytes were allocated to read %d (%v)", got, len(reply), err)
 	}
 }
+
+func TestAnErrorOfAnotherShapeTakesLittleMemory(t *testing.T) {
+	long := "[" + strings.Repeat("{},", 1<<20) + "{}]"
+	for name, raw := range map[string]string{
+		"members": `{"code":` + long + `,"message":"no"}`,
+		"details": `{"code":"x","details":[{"reason":` + long + `}]}`,
+		"a list":  long,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		bad := exchange.ErrorIn([]byte(raw))
+		runtime.ReadMemStats(&after)
+		if bad == nil || bad.Reason != "UpstreamStatus" {
+			t.Errorf("%s: %v", name, bad)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(8*len(raw)) {
+			t.Errorf("%s: %d bytes took %d bytes of memory", name, len(raw), took)
+		}
+	}
+}

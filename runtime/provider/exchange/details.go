@@ -14,18 +14,18 @@ import (
 // Details of another shape say nothing. Source: google/rpc/error_details.proto.
 func readDetails(raw json.RawMessage) (reason string, wait time.Duration) {
 	var details Array[struct {
-		Reason     any `json:"reason"`
-		RetryDelay any `json:"retryDelay"`
+		Reason     said `json:"reason"`
+		RetryDelay said `json:"retryDelay"`
 	}]
 	if len(raw) == 0 || json.Unmarshal(raw, &details) != nil {
 		return "", 0
 	}
 	for _, d := range details {
-		if word := wordOf(d.Reason); word != "" && reason == "" {
+		if word := d.Reason.word(); word != "" && reason == "" {
 			reason = word
 		}
 		// A duration in protobuf's JSON is seconds: "45.837906927s".
-		delay, _ := d.RetryDelay.(string)
+		delay := string(d.RetryDelay)
 		if parsed, err := time.ParseDuration(delay); err == nil && strings.HasSuffix(delay, "s") {
 			wait = min(max(wait, parsed), maxRetryAfter)
 		}

@@ -71,7 +71,7 @@ func RefusesFormat(err error, member string) bool {
 	if e.Param == "" {
 		return !e.AboutImage
 	}
-	member = strings.ToLower(member) // as wordOf leaves it
+	member = strings.ToLower(member) // as word leaves it
 	return e.Param == member || strings.HasPrefix(e.Param, member+".")
 }
 
@@ -93,10 +93,10 @@ var byPolicy = map[string]bool{
 // them in a row.
 var word = regexp.MustCompile(`^[A-Za-z]{1,30}([_.]([A-Za-z]{1,30}|base64)){0,7}$`)
 
-// wordOf returns v when it is a word, in lower case.
-func wordOf(v any) string {
-	if s, ok := v.(string); ok && len(s) <= 64 && word.MatchString(s) {
-		return strings.ToLower(s)
+// word returns s when it is a word, in lower case.
+func (s said) word() string {
+	if len(s) <= 64 && word.MatchString(string(s)) {
+		return strings.ToLower(string(s))
 	}
 	return ""
 }
@@ -104,11 +104,11 @@ func wordOf(v any) string {
 // apiError is an error as OpenAI, Anthropic, Google and those who imitate them
 // write it: below "error", or at the top.
 type apiError struct {
-	Code    any `json:"code"`
-	Type    any `json:"type"`
-	Status  any `json:"status"` // Google's word
-	Param   any `json:"param"`
-	Message any `json:"message"` // read for imageWords alone
+	Code    said `json:"code"`
+	Type    said `json:"type"`
+	Status  said `json:"status"` // Google's word
+	Param   said `json:"param"`
+	Message said `json:"message"` // read for imageWords alone
 	// Details are Google's, and some others' in shapes of their own.
 	Details json.RawMessage `json:"details"`
 }
@@ -129,21 +129,21 @@ func readStatus(status int, body []byte) *StatusError {
 	}
 	from := doc.apiError
 	if len(doc.Error) > 0 && json.Unmarshal(doc.Error, &from) != nil {
-		from = apiError{Message: string(doc.Error)} // a bare string
+		from = apiError{Message: said(doc.Error)} // a bare string
 	}
-	e.Code, e.Type, e.Param = wordOf(from.Code), wordOf(from.Type), wordOf(from.Param)
+	e.Code, e.Type, e.Param = from.Code.word(), from.Type.word(), from.Param.word()
 	if e.Code == "" {
-		e.Code = wordOf(from.Status)
+		e.Code = from.Status.word()
 	}
 	reason, wait := readDetails(from.Details)
 	if e.wait = wait; e.Type == "" {
 		e.Type = reason
 	}
-	if param, _ := from.Param.(string); e.Param == "" && param != "" {
+	if e.Param == "" && from.Param != "" {
 		e.Param = "other"
 	}
-	message, _ := from.Message.(string)
-	e.AboutImage = strings.Contains(e.Code, "image") || imageWords.MatchString(message[:min(len(message), maxMessage)])
+	message := from.Message[:min(len(from.Message), maxMessage)]
+	e.AboutImage = strings.Contains(e.Code, "image") || imageWords.MatchString(string(message))
 	return e
 }
 
@@ -203,6 +203,9 @@ func (e *StatusError) fault() *fault.Fault {
 	case code >= 300 && code < 400:
 		return Failed("UpstreamStatus", false, "the provider redirects with status %d, and redirects to another host are not followed", code).
 			Hint("Set the endpoint's url to where the provider is.")
+	case code == http.StatusNotFound:
+		return Failed("UpstreamStatus", false, "the provider refused the request with status 404%s", words).
+			Hint("Check the endpoint's url, to which the protocol's own path is added, and that the model is there under this name.")
 	}
 	return Failed("UpstreamStatus", false, "the provider refused the request with status %d%s", code, words)
 }

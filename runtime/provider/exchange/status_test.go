@@ -89,6 +89,13 @@ func TestWhatAStatusMeans(t *testing.T) {
 	}
 }
 
+func TestAProviderWhoKnowsNeitherPathNorModelIsAMatterOfURLOrName(t *testing.T) {
+	_, err := post(t, "10s", answer(404, ""))
+	if f := asFault(t, err); !strings.Contains(f.RecoveryHint, "url") || !strings.Contains(f.RecoveryHint, "name") {
+		t.Errorf("the hint is %q", f.RecoveryHint)
+	}
+}
+
 // asFault is err as the fault that it must be, without key and image in any of its texts.
 func asFault(t *testing.T, err error) *fault.Fault {
 	t.Helper()

@@ -19,10 +19,10 @@ type page struct {
 }
 
 type model struct {
-	Name                       string         `json:"name"`
-	InputTokenLimit            exchange.Count `json:"inputTokenLimit"`
-	OutputTokenLimit           exchange.Count `json:"outputTokenLimit"`
-	SupportedGenerationMethods []string       `json:"supportedGenerationMethods"`
+	Name                       string                 `json:"name"`
+	InputTokenLimit            exchange.Count         `json:"inputTokenLimit"`
+	OutputTokenLimit           exchange.Count         `json:"outputTokenLimit"`
+	SupportedGenerationMethods exchange.Array[string] `json:"supportedGenerationMethods"`
 }
 
 // list asks an endpoint which models it serves, and keeps those that generate

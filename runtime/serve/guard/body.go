@@ -21,6 +21,10 @@ const (
 	// MaxJSONBytes is the largest JSON body, whatever a policy says: 1 MiB, many
 	// times what a path and a prompt need, and little enough to be read whole.
 	MaxJSONBytes = 1 << 20
+	// MaxJSONValues is the most values that a JSON body may hold: a thousand times
+	// what a call has, and little enough to be decoded, which takes up to half a
+	// KiB for each.
+	MaxJSONValues = 4096
 	// DefaultImageBytes is the largest image where no policy says otherwise:
 	// 20 MiB, as a VisionPolicy's own default.
 	DefaultImageBytes = 20 << 20
@@ -45,7 +49,7 @@ type Body struct {
 }
 
 // JSON takes application/json of at most MaxJSONBytes, or fewer where limit says
-// so. The body is read whole before the path's handler is called.
+// so, and MaxJSONValues. The body is read whole before the path's handler is called.
 func JSON(limit Limit) *Body {
 	return &Body{limit: limit, hint: "Send the image's path, not its bytes; POST /v1/images takes bytes."}
 }
@@ -160,9 +164,30 @@ func (b *Body) readWhole(r *http.Request, limit int64) *fault.Fault {
 		drain(r, r.Body)
 		return b.tooLarge(limit, "more")
 	}
+	if sprawls(data) {
+		return fault.New(fault.InvalidToolInput, "BodySprawling", "the JSON holds more than %d values", MaxJSONValues).
+			Hint("Send the arguments of one call, and little beside them.")
+	}
 	r.Body = io.NopCloser(bytes.NewReader(data))
 	r.ContentLength = int64(len(data))
 	return nil
+}
+
+// sprawls counts what begins or parts values, without decoding them. What is no
+// JSON is its decoder's to refuse.
+func sprawls(data []byte) bool {
+	values, text := 0, false
+	for i := 0; i < len(data) && values <= MaxJSONValues; i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++ // what is escaped ends no text
+		case c == '"':
+			text = !text
+		case !text && (c == ',' || c == '[' || c == '{'):
+			values++
+		}
+	}
+	return values > MaxJSONValues
 }
 
 // limited is a body that may be read up to a limit.

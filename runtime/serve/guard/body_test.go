@@ -349,3 +349,28 @@ func TestASenderThatWaitsIsNotAskedForABodyThatIsTooLong(t *testing.T) {
 		t.Errorf("read %d bytes", endless.read)
 	}
 }
+
+func TestAJSONBodyMayNotSprawl(t *testing.T) {
+	list := func(n int) string { return `{"a":[` + strings.Repeat("1,", n-2) + `1]}` } // of n signs, two of them openings
+	for name, tc := range map[string]struct {
+		body string
+		ok   bool
+	}{
+		"as many values as may be":          {list(guard.MaxJSONValues), true},
+		"one more":                          {list(guard.MaxJSONValues + 1), false},
+		"objects in objects":                {strings.Repeat(`{"a":`, guard.MaxJSONValues+1) + "1" + strings.Repeat("}", guard.MaxJSONValues+1), false},
+		"a long text of signs":              {`{"a":"` + strings.Repeat(`,[{\\\"`, guard.MaxJSONValues) + `"}`, true},
+		"a text that ends in a backslash":   {`{"a":"\\"` + strings.Repeat(`,"b":1`, guard.MaxJSONValues+1) + `}`, false},
+		"no JSON, which is not judged here": {`{"a`, true},
+	} {
+		w := post(t, guard.JSON(nil), func(r *http.Request) {
+			r.Body, r.ContentLength = io.NopCloser(strings.NewReader(tc.body)), int64(len(tc.body))
+		})
+		if ok := w.Code == http.StatusOK; ok != tc.ok || ok && w.Body.String() != tc.body {
+			t.Errorf("%s: status %d", name, w.Code)
+		}
+		if !tc.ok && (w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "BodySprawling")) {
+			t.Errorf("%s: status %d: %s", name, w.Code, w.Body)
+		}
+	}
+}

@@ -57,7 +57,7 @@ type entry struct {
 	OwnedBy string `json:"owned_by"`
 	// Architecture and TopProvider are OpenRouter's, as is ContextLength.
 	Architecture struct {
-		InputModalities []string `json:"input_modalities"`
+		InputModalities exchange.Array[string] `json:"input_modalities"`
 	} `json:"architecture"`
 	TopProvider struct {
 		MaxCompletionTokens exchange.Count `json:"max_completion_tokens"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -117,6 +118,26 @@ func TestALongListIsReadUpToABound(t *testing.T) {
 	got, err := models.List(context.Background(), endpoint(t, "/v1", exchangetest.Says(200, body.String())))
 	if err != nil || len(got) != 1000 || got[999].Name != "m999" {
 		t.Errorf("%d models, %v", len(got), err)
+	}
+}
+
+func TestWhatAListTellsTooMuchOfTakesLittleMemory(t *testing.T) {
+	const n = 1 << 20
+	for name, body := range map[string]string{
+		"modalities": `{"data":[{"id":"m","architecture":{"input_modalities":["image",` + strings.Repeat(`"",`, n) + `""]}}]}`,
+		"members":    `{"data":[{"id":"m","architecture":{"input_modalities":["image"]},` + strings.Repeat(`"a":1,`, n) + `"b":0}]}`,
+	} {
+		at := endpoint(t, "/v1", exchangetest.Says(200, body))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := models.List(context.Background(), at)
+		runtime.ReadMemStats(&after)
+		if err != nil || len(got) != 1 || got[0].ImageInput != provider.Yes {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(12*len(body)) {
+			t.Errorf("%s: %d bytes took %d bytes of memory", name, len(body), took)
+		}
 	}
 }
 

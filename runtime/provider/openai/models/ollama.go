@@ -4,6 +4,7 @@
 package models
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,8 +81,8 @@ var errNotShown = errors.New("reading a model's capabilities: there are none")
 // readShown reads what Ollama shows of a model into about.
 func readShown(reply []byte, about *provider.Listed) error {
 	var shown struct {
-		Capabilities exchange.Array[string]     `json:"capabilities"`
-		ModelInfo    map[string]json.RawMessage `json:"model_info"`
+		Capabilities exchange.Array[string] `json:"capabilities"`
+		Window       window                 `json:"model_info"`
 	}
 	if err := exchange.Read(reply, &shown, "a model's description"); err != nil {
 		return err
@@ -89,12 +90,38 @@ func readShown(reply []byte, about *provider.Listed) error {
 	if shown.Capabilities == nil {
 		return exchange.Failed("InvalidResponse", false, "the provider's reply is not a model's description").Because(errNotShown)
 	}
-	for name, value := range shown.ModelInfo { // such as llama.context_length; the greatest, so that order tells nothing
+	about.ContextWindowTokens = max(about.ContextWindowTokens, int64(shown.Window))
+	about.ImageInput = answer(slices.Contains(shown.Capabilities, "vision"))
+	return nil
+}
+
+// window is the greatest context length among the facts of a model, such as
+// "llama.context_length"; the greatest, so that order tells nothing.
+type window exchange.Count
+
+// UnmarshalJSON reads an object fact by fact, up to exchange.MaxElements of
+// them, so that the rest takes no memory.
+func (w *window) UnmarshalJSON(data []byte) error {
+	*w = 0
+	d := json.NewDecoder(bytes.NewReader(data))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return err // null, or facts of another shape, tell nothing
+	}
+	for range exchange.MaxElements {
+		if !d.More() {
+			break
+		}
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
 		var n exchange.Count
-		if strings.HasSuffix(name, ".context_length") && json.Unmarshal(value, &n) == nil {
-			about.ContextWindowTokens = max(about.ContextWindowTokens, int64(n))
+		if err := d.Decode(&n); err != nil {
+			return err
+		}
+		if key, _ := name.(string); strings.HasSuffix(key, ".context_length") {
+			*w = max(*w, window(n))
 		}
 	}
-	about.ImageInput = answer(slices.Contains(shown.Capabilities, "vision"))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -165,6 +166,26 @@ func TestFewOfALongListAreShown(t *testing.T) {
 			t.Errorf("%d were shown, %d at once", len(o.shown), o.together)
 		}
 	})
+}
+
+func TestAModelOfManyFactsTakesLittleMemory(t *testing.T) {
+	var facts strings.Builder
+	for i := range 1 << 18 {
+		fmt.Fprintf(&facts, `"fact-%06d":1,`, i)
+	}
+	shown := `{"model_info":{"a.context_length":8192,` + facts.String() + `"b.context_length":9},"capabilities":["vision"]}`
+	o := &ollama{names: []string{"m"}, show: func(w http.ResponseWriter, _ string) { _, _ = io.WriteString(w, shown) }}
+	at := endpoint(t, "/ai/v1", o.ServeHTTP)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := models.List(context.Background(), at)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(got) != 1 || got[0].ImageInput != provider.Yes || got[0].ContextWindowTokens != 8192 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(12*len(shown)) {
+		t.Errorf("%d bytes took %d bytes of memory", len(shown), took)
+	}
 }
 
 func TestOthersAreNotAskedToShow(t *testing.T) {
