@@ -62,7 +62,7 @@ type many struct {
 func (m *many) say(r *rule, n int64, alone bool) *fault.Fault {
 	return fault.New(fault.BudgetExceeded, ReasonSideAmongMany,
 		"the request holds %d %simages, one of them with a side of more than %d pixels; with more than %d images %s takes sides of at most %d%s",
-		n, required(alone), m.side, r.max, r.owner, m.side, r.published()).
+		n, r.required(alone), m.side, r.max, r.owner, m.side, r.published()).
 		With("image_count", n).With("max_image_count", r.max).With("max_side", m.side).With("limit", r.limit).With("limit_of", r.owner).
 		Hint("Use smaller images, or show fewer of them.")
 }

@@ -45,8 +45,8 @@ func checkType(t *terms, e *entry) *fault.Fault {
 	for i := range t.types {
 		list := &t.types[i]
 		if e.MediaType != "" && !slices.Contains(list.list, e.MediaType) {
-			return fault.New(fault.InvalidToolInput, ReasonMediaType, "%s is %s, which %s does not accept%s", e.subject(), e.MediaType, list.owner, list.published()).
-				With("image", e.ID).With("mime", e.MediaType).With("supported_media_types", list.list).
+			return e.fault(fault.InvalidToolInput, ReasonMediaType, "%s is %s, which %s does not accept%s", e.subject(), e.MediaType, list.owner, list.published()).
+				With("mime", e.MediaType).With("supported_media_types", list.list).
 				With("limit", list.limit).With("limit_of", list.owner).Hint("Convert the image to a supported type.")
 		}
 	}
@@ -57,8 +57,8 @@ func checkType(t *terms, e *entry) *fault.Fault {
 func checkSource(t *terms, e *entry) *fault.Fault {
 	for i := range t.sources {
 		if list := &t.sources[i]; e.Source != "" && !slices.Contains(list.list, e.Source) {
-			return fault.New(fault.InvalidToolInput, ReasonSource, "%s is given as %s, which %s does not accept%s", e.subject(), e.Source, list.owner, list.published()).
-				With("image", e.ID).With("source", e.Source).With("supported_sources", list.list).
+			return e.fault(fault.InvalidToolInput, ReasonSource, "%s is given as %s, which %s does not accept%s", e.subject(), e.Source, list.owner, list.published()).
+				With("source", e.Source).With("supported_sources", list.list).
 				With("limit", list.limit).With("limit_of", list.owner).Hint("Send the image's own bytes.")
 		}
 	}
@@ -81,8 +81,8 @@ func checkBytes(t *terms, e *entry) *fault.Fault {
 }
 
 func tooManyBytes(e *entry, subject string, n int64, b *bound) *fault.Fault {
-	return fault.New(fault.BudgetExceeded, ReasonBytes, "%s has %s; %s %s%s", subject, Size(n), b.named(), Size(b.max), b.published()).
-		With("image", e.ID).With("byte_count", n).With("max_byte_count", b.max).With("limit", b.limit).With("limit_of", b.owner).
+	return e.fault(fault.BudgetExceeded, ReasonBytes, "%s has %s; %s %s%s", subject, Size(n), b.named(), Size(b.max), b.published()).
+		With("byte_count", n).With("max_byte_count", b.max).With("limit", b.limit).With("limit_of", b.owner).
 		Hint("Use a smaller image, or one compressed more.")
 }
 
@@ -92,8 +92,8 @@ func checkPixels(t *terms, e *entry) *fault.Fault {
 	n := side(e.Width) * side(e.Height)
 	for i := range t.pixels {
 		if b := &t.pixels[i]; n > uint64(b.max) {
-			return fault.New(fault.BudgetExceeded, ReasonPixels, "%s has %d x %d = %d pixels; %s %d%s", e.subject(), e.Width, e.Height, n, b.named(), b.max, b.published()).
-				With("image", e.ID).With("width", e.Width).With("height", e.Height).With("pixel_count", n).With("max_pixel_count", b.max).
+			return e.fault(fault.BudgetExceeded, ReasonPixels, "%s has %d x %d = %d pixels; %s %d%s", e.subject(), e.Width, e.Height, n, b.named(), b.max, b.published()).
+				With("width", e.Width).With("height", e.Height).With("pixel_count", n).With("max_pixel_count", b.max).
 				With("limit", b.limit).With("limit_of", b.owner).Hint("Use a smaller or cropped image.")
 		}
 	}
@@ -114,8 +114,8 @@ func checkAnimation(t *terms, e *entry) *fault.Fault {
 	for i := range t.stills {
 		of := &t.stills[i]
 		if e.Animated && (len(of.list) == 0 || slices.Contains(of.list, e.MediaType)) {
-			return fault.New(fault.InvalidToolInput, ReasonAnimated, "%s is animated, which %s does not accept%s", e.subject(), of.owner, of.published()).
-				With("image", e.ID).With("mime", e.MediaType).With("limit", of.limit).With("limit_of", of.owner).
+			return e.fault(fault.InvalidToolInput, ReasonAnimated, "%s is animated, which %s does not accept%s", e.subject(), of.owner, of.published()).
+				With("mime", e.MediaType).With("limit", of.limit).With("limit_of", of.owner).
 				Hint("Send one frame of it as a still image.")
 		}
 	}
@@ -126,8 +126,8 @@ func checkSide(t *terms, e *entry) *fault.Fault {
 	side := int64(max(e.Width, e.Height))
 	for i := range t.side {
 		if b := &t.side[i]; side > b.max {
-			return fault.New(fault.BudgetExceeded, ReasonSide, "%s is %d x %d pixels; %s %d%s", e.subject(), e.Width, e.Height, b.named(), b.max, b.published()).
-				With("image", e.ID).With("width", e.Width).With("height", e.Height).With("max_side", b.max).
+			return e.fault(fault.BudgetExceeded, ReasonSide, "%s is %d x %d pixels; %s %d%s", e.subject(), e.Width, e.Height, b.named(), b.max, b.published()).
+				With("width", e.Width).With("height", e.Height).With("max_side", b.max).
 				With("limit", b.limit).With("limit_of", b.owner).Hint("Use a smaller or cropped image.")
 		}
 	}
@@ -142,7 +142,7 @@ func checkTokens(t *terms, e *entry) *fault.Fault {
 		e.estimate, e.cost = estimate, within(estimate.Total())
 		return nil
 	}
-	f := fault.New(fault.BudgetExceeded, ReasonTokens, "%s cannot be sent to %s", e.subject(), t.name).With("image", e.ID)
+	f := e.fault(fault.BudgetExceeded, ReasonTokens, "%s cannot be sent to %s", e.subject(), t.name)
 	if no, ok := errors.AsType[*tokens.RejectError](err); ok {
 		f.Message = fmt.Sprintf("%s is %d x %d pixels, which makes its %s %d %s; the vendor of %s takes at most %d (%s)",
 			e.subject(), e.Width, e.Height, no.Limit, no.Actual, no.Unit, no.Family, no.Value, no.Source)
@@ -158,6 +158,15 @@ func (e *entry) basis() string {
 		return ""
 	}
 	return e.estimate.Basis()
+}
+
+// fault is one of the image, which it names where it has a name.
+func (e *entry) fault(kind fault.Kind, reason, format string, args ...any) *fault.Fault {
+	f := fault.New(kind, reason, format, args...)
+	if e.ID != "" {
+		f.With("image", e.ID)
+	}
+	return f
 }
 
 // subject is the image as the beginning of a sentence.

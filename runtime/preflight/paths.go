@@ -39,7 +39,7 @@ func ProbePaths(turns []Turn, paths []Path, most int64) Probes {
 	}
 	t := &terms{sees: true}
 	t.contents = []bound{{max: most, limit: "limits.request.maxProbedPaths", owner: thePolicy}}
-	t.rules = requestRules(&t.bounds)
+	t.rules = requestRules(&t.bounds, len(paths) == 1)
 	t.rules[0].say = tooManyPaths
 	l := newLedger(&in, t)
 	out := Probes{Refusal: l.replay(), May: make([]bool, len(paths))}
@@ -55,7 +55,7 @@ func ProbePaths(turns []Turn, paths []Path, most int64) Probes {
 }
 
 func tooManyPaths(r *rule, n int64, alone bool) *fault.Fault {
-	return fault.New(fault.BudgetExceeded, ReasonPaths, "the request names %d different %simage files; %s %d", n, required(alone), r.named(), r.max).
+	return fault.New(fault.BudgetExceeded, ReasonPaths, "the request names %d different %simage files; %s %d", n, r.required(alone), r.named(), r.max).
 		With("path_count", n).With("max_path_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 		Hint("Name fewer image files at once.")
 }

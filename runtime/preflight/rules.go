@@ -21,6 +21,8 @@ type rule struct {
 	// say makes the fault of a number over the bound. alone says that the number
 	// is of the required images alone.
 	say func(r *rule, n int64, alone bool) *fault.Fault
+	// single is set where the request holds one image, for words.
+	single bool
 }
 
 // refuse is the fault of a request whose required images are over the rule.
@@ -30,9 +32,10 @@ func (r *rule) refuse(l *ledger) *fault.Fault { return r.say(r, r.least(l), true
 func (r *rule) exceeded(l *ledger) *fault.Fault { return r.say(r, r.total(l), false) }
 
 // requestRules are the rules of a request in the order in which they shed and refuse.
-func requestRules(b *bounds) []rule {
+func requestRules(b *bounds, single bool) []rule {
 	var rules []rule
 	add := func(of []bound, r rule) {
+		r.single = single
 		for _, r.bound = range of {
 			rules = append(rules, r)
 		}
@@ -109,28 +112,28 @@ func (l *ledger) tokensBeside() int64 {
 
 func tooManyImages(what string) func(*rule, int64, bool) *fault.Fault {
 	return func(r *rule, n int64, alone bool) *fault.Fault {
-		return fault.New(fault.BudgetExceeded, ReasonImages, "the request holds %d %s%s; %s %d%s", n, required(alone), what, r.named(), r.max, r.published()).
+		return fault.New(fault.BudgetExceeded, ReasonImages, "the request holds %d %s%s; %s %d%s", n, r.required(alone), what, r.named(), r.max, r.published()).
 			With("image_count", n).With("max_image_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 			Hint("Show fewer images at once.")
 	}
 }
 
 func tooManyInMessage(r *rule, n int64, alone bool) *fault.Fault {
-	return fault.New(fault.BudgetExceeded, ReasonImagesInMessage, "a message of the request holds %d %simages; %s %d%s", n, required(alone), r.named(), r.max, r.published()).
+	return fault.New(fault.BudgetExceeded, ReasonImagesInMessage, "a message of the request holds %d %simages; %s %d%s", n, r.required(alone), r.named(), r.max, r.published()).
 		With("image_count", n).With("max_image_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 		Hint("Show fewer images in one message.")
 }
 
 func tooManyImageBytes(what string) func(*rule, int64, bool) *fault.Fault {
 	return func(r *rule, n int64, alone bool) *fault.Fault {
-		return fault.New(fault.BudgetExceeded, ReasonTotalBytes, "the request holds %s %s%s; %s %s%s", Size(n), what, onlyRequired(alone), r.named(), Size(r.max), r.published()).
+		return fault.New(fault.BudgetExceeded, ReasonTotalBytes, "the request holds %s %s%s; %s %s%s", Size(n), what, r.onlyRequired(alone), r.named(), Size(r.max), r.published()).
 			With("byte_count", n).With("max_byte_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 			Hint("Show fewer or smaller images at once.")
 	}
 }
 
 func bodyTooLarge(r *rule, n int64, alone bool) *fault.Fault {
-	f := fault.New(fault.BudgetExceeded, ReasonBody, "the request as sent has %s%s; %s %s%s", Size(n), onlyRequired(alone), r.named(), Size(r.max), r.published()).
+	f := fault.New(fault.BudgetExceeded, ReasonBody, "the request as sent has %s%s; %s %s%s", Size(n), r.onlyRequired(alone), r.named(), Size(r.max), r.published()).
 		With("byte_count", n).With("max_byte_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 		Hint("Show fewer or smaller images at once, or shorten the conversation.")
 	f.HTTPStatus = http.StatusRequestEntityTooLarge
@@ -138,16 +141,22 @@ func bodyTooLarge(r *rule, n int64, alone bool) *fault.Fault {
 }
 
 func tooManyImageTokens(r *rule, n int64, alone bool) *fault.Fault {
-	return tokenFault(r, n, ReasonImageTokens, "the request's "+required(alone)+"images cost about %d tokens; %s %d%s").
+	if alone && r.single {
+		return tokenFault(r, n, ReasonImageTokens, "the image costs about %d tokens; %s %d%s").Hint("Use a smaller or cropped image.")
+	}
+	return tokenFault(r, n, ReasonImageTokens, "the request's "+r.required(alone)+"images cost about %d tokens; %s %d%s").
 		Hint("Show fewer or smaller images at once.")
 }
 
 func windowExceeded(r *rule, n int64, alone bool) *fault.Fault {
-	format := "the request needs about %d tokens, its answer and headroom included; %s %d%s"
-	if alone {
+	format, hint := "the request needs about %d tokens, its answer and headroom included; %s %d%s", "Show fewer or smaller images at once"
+	switch {
+	case alone && r.single:
+		format, hint = "the image alone costs about %d tokens; %s %d%s", "Use a smaller or cropped image"
+	case alone:
 		format = "the request's required images alone cost about %d tokens; %s %d%s"
 	}
-	return tokenFault(r, n, ReasonWindow, format).Hint("Show fewer or smaller images at once, or choose a model with a larger context window.")
+	return tokenFault(r, n, ReasonWindow, format).Hint("%s, or choose a model with a larger context window.", hint)
 }
 
 func tokenFault(r *rule, n int64, reason, format string) *fault.Fault {
@@ -155,15 +164,16 @@ func tokenFault(r *rule, n int64, reason, format string) *fault.Fault {
 		With("token_count", n).With("max_token_count", r.max).With("limit", r.limit).With("limit_of", r.owner)
 }
 
-func required(alone bool) string {
-	if alone {
+// required is a word for what the number is of, "" where nothing else could be meant.
+func (r *rule) required(alone bool) string {
+	if alone && !r.single {
 		return "required "
 	}
 	return ""
 }
 
-func onlyRequired(alone bool) string {
-	if alone {
+func (r *rule) onlyRequired(alone bool) string {
+	if alone && !r.single {
 		return ", required ones alone"
 	}
 	return ""

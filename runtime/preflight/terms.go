@@ -62,7 +62,7 @@ func termsOf(in *Input) *terms {
 		t.family = tokens.Find(c.Model, declared.Family)
 		t.warn(in, declared)
 	}
-	t.rules = requestRules(&t.bounds)
+	t.rules = requestRules(&t.bounds, len(in.Images) == 1)
 	return t
 }
 
