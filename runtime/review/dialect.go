@@ -4,7 +4,6 @@
 package review
 
 import (
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,7 +27,7 @@ func targetOf(req *Request) (target, error) {
 	case Preflight, "":
 	case Inject:
 		f := malformed("operation", "OperationUnsupported", "this version of the runtime does not serve the operation Inject")
-		f.HTTPStatus = http.StatusNotImplemented
+		f.HTTPStatus = statusNotImplemented
 		return target{}, f
 	default:
 		return target{}, malformed("operation", "OperationUnknown", "there is no operation %q; there are Preflight and Inject", clip(string(req.Operation)))
@@ -50,9 +49,9 @@ func targetOf(req *Request) (target, error) {
 		return target{}, noDialect("the path is none of a dialect's, and no dialect is given")
 	}
 	switch req.Method {
-	case http.MethodPost, "":
+	case "POST", "":
 		t.bodied = true
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodDelete:
+	case "GET", "HEAD", "OPTIONS", "DELETE":
 	default:
 		return target{}, malformed("method", "MethodUnknown", "a model request is a POST, not a %q", clip(req.Method))
 	}

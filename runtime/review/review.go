@@ -18,7 +18,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/message"
@@ -261,11 +260,17 @@ func faultOf(err error) *fault.Fault {
 	return fault.As(err)
 }
 
+// HTTP statuses that no kind of fault has by itself: Content Too Large and Not Implemented.
+const (
+	statusTooLarge       = 413
+	statusNotImplemented = 501
+)
+
 func tooLarge(size, most int64) *fault.Fault {
 	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the model request has %s; the policy declares limits.request.maxBodyBytes %s", preflight.Size(size), preflight.Size(most)).
 		With("body_bytes", size).With("max_body_bytes", most).With("limit", "limits.request.maxBodyBytes").
 		Hint("Review it in the facts form, which leaves image data out.")
-	f.HTTPStatus = http.StatusRequestEntityTooLarge
+	f.HTTPStatus = statusTooLarge
 	return f
 }
 

@@ -85,7 +85,7 @@ func Rules() []Rule {
 			Reason: "of the controllers only what reads and compiles objects is shared: admission decides from objects, never from what a reconcile did",
 		},
 		{
-			Packages: []string{"runtime/probe", "runtime/observation", "runtime/message"},
+			Packages: []string{"runtime/probe", "runtime/observation", "runtime/message", "runtime/review"},
 			Forbids: func(p Package) bool {
 				return exactly(p, world...)
 			},
