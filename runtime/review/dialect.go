@@ -35,7 +35,7 @@ func targetOf(req *Request) (target, error) {
 	if len(req.PatchTypes) > 0 && patchType(req.PatchTypes) == "" {
 		return target{}, malformed("patchTypes", "PatchTypeUnknown", "none of the patch types is known; there are JSONPatch and ByteRanges")
 	}
-	t := target{}
+	t, known := target{}, false
 	t.dialect, t.model = FromPath(req.Path)
 	if req.Dialect != "" {
 		t.dialect = req.Dialect
@@ -48,15 +48,14 @@ func targetOf(req *Request) (target, error) {
 	case t.dialect == "":
 		return target{}, noDialect("the path is none of a dialect's, and no dialect is given")
 	}
-	switch req.Method {
-	case "POST", "":
-		t.bodied = true
-	case "GET", "HEAD", "OPTIONS", "DELETE":
-	default:
+	if t.bodied, known = methods[strings.ToUpper(req.Method)]; !known {
 		return target{}, malformed("method", "MethodUnknown", "a model request is a POST, not a %q", clip(req.Method))
 	}
 	return t, nil
 }
+
+// methods say whether a request has a body to look at.
+var methods = map[string]bool{"POST": true, "": true, "GET": false, "HEAD": false, "OPTIONS": false, "DELETE": false}
 
 func noDialect(why string) *fault.Fault {
 	return malformed("dialect", string(message.UnknownDialect), "%s", why).With("dialects", message.Dialects()).

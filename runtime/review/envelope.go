@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -144,7 +144,7 @@ func (r *Request) check() error {
 			return malformed(name, "TooLong", "%s has more than %d bytes", name, maxText)
 		}
 	}
-	if r.Body == nil && slices.Contains([]string{"", "POST"}, r.Method) {
+	if r.Body == nil && methods[strings.ToUpper(r.Method)] {
 		return malformed("body", "Missing", "it has no body")
 	}
 	return nil

@@ -199,11 +199,7 @@ func (r *review) judge(ctx context.Context, grant Grant) error {
 	if in.Images, err = imagesOf(ctx, scanned, body); err != nil {
 		return err
 	}
-	for i := range in.Images {
-		if scanned.Images[i].Source == message.AsFacts { // the body that is sent has the data
-			in.BodyBytes += in.Images[i].Base64Bytes
-		}
-	}
+	weighFacts(&in, scanned)
 	verdict := preflight.Review(in)
 	r.out.Decisions, r.out.Tokens = verdict.Decisions, &verdict.Tokens
 	r.out.Warnings = append(r.out.Warnings, verdict.Warnings...)
@@ -218,6 +214,19 @@ func (r *review) judge(ctx context.Context, grant Grant) error {
 		r.patch(scanned)
 	}
 	return nil
+}
+
+// weighFacts makes a body in the facts form weigh what the one that is sent does:
+// the data of its images, and not the heads that stand for it.
+func weighFacts(in *preflight.Input, scanned *message.Request) {
+	for i := range scanned.Images {
+		if facts := scanned.Images[i].Facts; facts != nil {
+			head := base64Bytes(int64(len(facts.Head)))
+			in.BodyBytes += in.Images[i].Base64Bytes - head
+			turn := &in.Turns[scanned.Images[i].Turn]
+			turn.BodyBytes = max(0, turn.BodyBytes-head)
+		}
+	}
 }
 
 // deny refuses the request whatever its images are.

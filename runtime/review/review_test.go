@@ -15,6 +15,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/review"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 func TestTheDialectIsReadFromThePath(t *testing.T) {
@@ -98,7 +99,7 @@ func TestAProfileThatIsNotThereIsAVerdictInTheDialectsShape(t *testing.T) {
 }
 
 func TestARequestWithoutABodyIsAllowed(t *testing.T) {
-	for _, method := range []string{"GET", "HEAD", "OPTIONS", "DELETE"} {
+	for _, method := range []string{"GET", "HEAD", "OPTIONS", "delete"} {
 		response := judged(t, &review.Request{Method: method, Path: "/v1/chat/completions"})
 		if !response.Allowed || len(response.Warnings) != 1 || response.Patch != nil {
 			t.Errorf("%s: %+v", method, response)
@@ -240,6 +241,22 @@ func TestFactsWeighAsTheDataWould(t *testing.T) {
 		}
 		if got != tc.reason || response.Decisions[0].SHA256 != strings.Repeat("ab", 32) {
 			t.Errorf("%s: %+v, %+v", name, response, response.Status)
+		}
+	}
+}
+
+// A body of facts is held against a limit on bodies as the one that is sent: with
+// the data of its images, and without the heads.
+func TestABodyOfFactsWeighsWhatIsSent(t *testing.T) {
+	head := append(pngOf(64, 48), make([]byte, 60_000)...)
+	body := fmt.Appendf(nil, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":{"sha256":%q,"bytes":90000,"head":%q}}}]}]}`,
+		strings.Repeat("ab", 32), base64.StdEncoding.EncodeToString(head))
+	for most, allowed := range map[int64]bool{120_400: true, 120_100: false} {
+		doc := document()
+		doc.Providers[0].Models[0].Limits = &router.ModelLimits{MaxRequestBytes: most}
+		response, err := review.Review(t.Context(), &review.Request{Model: "eye-1", Dialect: message.OpenAIChat, Body: body}, grants(doc))
+		if err != nil || response.Allowed != allowed || !allowed && response.Status.Reason != preflight.ReasonBody {
+			t.Errorf("at most %d bytes: %+v, %+v, %v", most, response, response.Status, err)
 		}
 	}
 }
