@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package engine answers one ViewImage request in five steps on one immutable
-// snapshot of the router document: open and probe the file, hold it against
-// the policy's limits, choose a model, look through the cache, build the
-// result. It holds no rule of its own that another package could hold, and it
+// snapshot of the router document: open and probe the file, choose a model that
+// preflight admits it to, look through the cache, build the result. What the
+// policy alone refuses is refused before the file is read. It holds no rule of its own that another package could hold, and it
 // needs no Kubernetes: any Go program can use it.
 package engine
 
@@ -66,8 +66,9 @@ type look struct {
 	request  Request
 
 	picture  *picture
-	input    selection.Input  // what plan is made of
-	needs    []selection.Need // the endpoints whose lists are in input
+	input    selection.Input            // what plan is made of
+	needs    []selection.Need           // the endpoints whose lists are in input
+	admitted map[router.Route]admission // by the models that plan may use
 	plan     *selection.Plan
 	deadline time.Time
 }

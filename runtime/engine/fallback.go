@@ -66,14 +66,3 @@ func (l *look) longest() time.Duration {
 	}
 	return patience * longest
 }
-
-// check says what stands against a choice beside the router: that no connection
-// can be made, or that the model does not take the image.
-func (l *look) check(choice *selection.Choice) (observation.Reason, *fault.Fault) {
-	client := l.snapshot.clientOf(choice)
-	if client.err != nil {
-		return observation.ReasonEndpointInvalid, fault.New(fault.VisionAdapterUnavailable, "EndpointInvalid", "the endpoint of %s is not usable", choice.Route).
-			With("model", choice.Route.String()).Hint("Ask the platform team to check the endpoint's caBundle.").Because(client.err)
-	}
-	return observation.ReasonOverLimit, checkModel(choice, l.picture, client.wire, ask(choice, l.picture, l.request.Prompt))
-}

@@ -53,7 +53,8 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 	by := observation.GeneratedBy{Mode: chosen.SelectedMode, Provider: route.Provider, Model: route.Model, SelectionReason: chosen.SelectionReason}
 	client, deadline := l.snapshot.clientOf(l.plan.Choice), l.until()
 	key := cacheKey(l.plan.Choice, client, l.picture, l.request.Prompt)
-	asked := ask(l.plan.Choice, l.picture, l.request.Prompt)
+	admitted := l.admitted[route]
+	asked := admitted.clamp(ask(l.plan.Choice, l.picture, l.request.Prompt))
 	data, source, err := l.engine.cache.Do(ctx, key, func(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()

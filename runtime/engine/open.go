@@ -190,7 +190,7 @@ func fileFault(err error, path string) *fault.Fault {
 	case workspace.TooManyLinks:
 		f = invalid("the path has too many symbolic links", "Give the path of the file itself.")
 	case workspace.TooLarge:
-		f = overBytes("the image", e.Size, "limits.image.maxBytes", "the policy", e.Limit)
+		f = overBytes(e.Size, e.Limit)
 	case workspace.Changed:
 		f = fault.New(fault.ImageReadFailed, string(e.Reason), "the image changed while it was read").
 			Hint("Wait until the file is written whole, then call again.")

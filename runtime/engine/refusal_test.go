@@ -156,7 +156,7 @@ func TestWhatIsRefusedBeforeAnyCall(t *testing.T) {
 		},
 		"a longer request than the model takes": {
 			edit: limits(router.ModelLimits{MaxRequestBytes: 1000}), prepare: small,
-			kind: fault.BudgetExceeded, reason: "TooManyBytes", says: []string{"limits.maxRequestBytes", "1000 bytes"}, reference: true,
+			kind: fault.BudgetExceeded, reason: "RequestTooLarge", says: []string{"limits.maxRequestBytes", "1000 bytes"}, reference: true,
 		},
 		"a model that is not there": {
 			prepare: func(r *rig) engine.Request { q := small(r); q.Model = "models/none"; return q },
@@ -222,7 +222,7 @@ func TestLimitsThatAreJustMet(t *testing.T) {
 	r.view(engine.Request{Path: "small.png", Prompt: "When"}) // as long, and not in the cache
 	r.wantCalls(2)
 	r.use(limits(router.ModelLimits{MaxRequestBytes: size - 1}))
-	r.refused(engine.Request{Path: "small.png", Prompt: "Whom"}, fault.BudgetExceeded, "TooManyBytes")
+	r.refused(engine.Request{Path: "small.png", Prompt: "Whom"}, fault.BudgetExceeded, "RequestTooLarge")
 }
 
 func TestWhatTheWorkspaceRefusesHasAKind(t *testing.T) {

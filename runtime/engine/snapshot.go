@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -78,6 +79,7 @@ type snapshot struct {
 type client struct {
 	// digest names everything the endpoint's answers and connections depend on.
 	digest   string
+	host     string // of its base URL, with a port if that names one
 	http     *http.Client
 	wire     wire
 	observer *retry.Observer // wire, with second attempts and a breaker before it; nil when it cannot be called
@@ -133,6 +135,9 @@ func clientDigest(p *router.Provider, ep *router.Endpoint) string {
 
 func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, o *Options) *client {
 	c := &client{digest: digest}
+	if base, err := url.Parse(ep.URL); err == nil {
+		c.host = base.Host
+	}
 	proto, ok := protocols[p.Transport]
 	if !ok {
 		return c // selection never chooses it

@@ -127,7 +127,7 @@ func receive(from io.Reader, size, most int64) ([]byte, *fault.Fault) {
 	case len(data) == 0:
 		return nil, fault.New(fault.InvalidToolInput, "Blank", "the body must not be empty").Hint("Send the image's bytes as the body.")
 	case int64(len(data)) > most:
-		return nil, overBytes("the image", int64(len(data)), "limits.image.maxBytes", "the policy", most)
+		return nil, overBytes(int64(len(data)), most)
 	}
 	return data, nil
 }
