@@ -31,5 +31,5 @@ func ExampleReview() {
 	fmt.Println(string(got.Patch))
 	// Output:
 	// true messages[0].content[0] degraded ModelLacksImageInput
-	// [{"offset":70,"length":118,"text":"{\"type\":\"text\",\"text\":\"[image left out: this model cannot look at images]\"}"}]
+	// [{"offset":69,"length":125,"text":"{\"type\":\"text\",\"text\":\"[image left out: this model cannot look at images]\"}"}]
 }
