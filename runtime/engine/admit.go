@@ -45,7 +45,7 @@ type admission struct {
 // admit sends the look through the chain of preflight, as a request of one
 // required image to one model.
 func (l *look) admit(choice *selection.Choice, c *client) (admission, *fault.Fault) {
-	verdict := preflight.Review(l.facts(choice, c))
+	verdict := l.snapshot.termsOf(choice, c).Review(l.facts(choice, c))
 	if !verdict.Allowed {
 		return admission{}, refusal(verdict.Refusal)
 	}
@@ -57,16 +57,19 @@ func (l *look) admit(choice *selection.Choice, c *client) (admission, *fault.Fau
 // Where the provider declares one, it always is.
 const exactBody = 2 << 20
 
-// facts are what preflight judges.
+// candidate is a choice as preflight knows it.
+func candidate(choice *selection.Choice, c *client) preflight.Candidate {
+	return preflight.Candidate{
+		Route: choice.Route.String(), Model: choice.Model.Name,
+		Transport: choice.Provider.Transport, Host: c.host, Declared: choice.Model,
+	}
+}
+
+// facts are what preflight judges, by the terms of a choice.
 func (l *look) facts(choice *selection.Choice, c *client) preflight.Input {
 	pic, asked := l.picture, ask(choice, l.picture, l.request.Prompt)
 	sent := int64(base64.StdEncoding.EncodedLen(len(pic.data)))
 	in := preflight.Input{
-		Limits: l.profile.Limits,
-		Candidate: preflight.Candidate{
-			Route: choice.Route.String(), Model: choice.Model.Name,
-			Transport: choice.Provider.Transport, Host: c.host, Declared: choice.Model,
-		},
 		Images: []preflight.Image{{
 			SHA256: pic.reference.SHA256, Bytes: int64(len(pic.data)), Base64Bytes: sent, Source: vendors.SourceBase64,
 			MediaType: pic.facts.MediaType, Width: pic.facts.Width, Height: pic.facts.Height,

@@ -13,10 +13,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/anthropic"
 	"github.com/visionoperator/vision-operator/runtime/provider/exchange"
@@ -73,6 +75,9 @@ type snapshot struct {
 	cacheLimits cache.Limits
 	keys        map[string]string // provider name -> key file, where it needs a key
 	clients     map[string]*client
+	// terms are what preflight holds requests to, by the routes of declared models:
+	// router.Route to *preflight.Terms, each made when it is first needed.
+	terms sync.Map
 }
 
 // client is one endpoint made ready to call.
@@ -170,6 +175,18 @@ func (s *snapshot) client(id string) *client {
 // clientOf is the client of a choice, which selection made of this snapshot.
 func (s *snapshot) clientOf(choice *selection.Choice) *client {
 	return s.clients[clientID(choice.Provider, choice.Endpoint)]
+}
+
+// termsOf are the terms of a choice, which selection made of this snapshot.
+func (s *snapshot) termsOf(choice *selection.Choice, c *client) *preflight.Terms {
+	if terms, ok := s.terms.Load(choice.Route); ok && !choice.Discovered { // a list may change
+		return terms.(*preflight.Terms)
+	}
+	terms := preflight.NewTerms(s.profile.Limits, candidate(choice, c))
+	if !choice.Discovered {
+		s.terms.Store(choice.Route, terms)
+	}
+	return terms
 }
 
 // retire closes the idle connections of clients that next does not keep.

@@ -62,3 +62,25 @@ func BenchmarkReviewOfManyImages(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkReviewOfOneImage judges the request of a look, with its terms gathered
+// for it, and beforehand.
+func BenchmarkReviewOfOneImage(b *testing.B) {
+	in := request(said{})
+	img := sized("a", 1024, 768)
+	img.Required = true
+	in.Turns, in.Images = nil, []preflight.Image{img}
+	in.Candidate.Model, in.TextBytes = "claude-opus-4-7", 6000
+	for name, review := range map[string]func(preflight.Input) preflight.Verdict{
+		"gathered": preflight.Review, "beforehand": preflight.NewTerms(in.Limits, in.Candidate).Review,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if v := review(in); !v.Allowed {
+					b.Fatal(v.Refusal)
+				}
+			}
+		})
+	}
+}

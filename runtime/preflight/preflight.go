@@ -168,9 +168,10 @@ type Verdict struct {
 // Three stages: each image by itself, in the order of imageChecks; then the
 // request as it grew, turn by turn, in the order of requestRules; then the
 // record. A refusal is that of the first check that has one.
-func Review(in Input) Verdict {
-	t := termsOf(&in)
-	l := newLedger(&in, t)
+func Review(in Input) Verdict { return review(&in, termsOf(&in)) }
+
+func review(in *Input, t *terms) Verdict {
+	l := newLedger(in, t)
 	refusal := l.replay()
 	return l.verdict(refusal)
 }

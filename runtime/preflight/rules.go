@@ -33,7 +33,7 @@ func (r *rule) exceeded(l *ledger) *fault.Fault { return r.say(r, r.total(l), fa
 
 // requestRules are the rules of a request in the order in which they shed and refuse.
 func requestRules(b *bounds, single bool) []rule {
-	var rules []rule
+	rules := make([]rule, 0, 12)
 	add := func(of []bound, r rule) {
 		r.single = single
 		for _, r.bound = range of {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
@@ -138,6 +140,24 @@ func TestTheOnlyImageOfARequestIsNotCalledRequired(t *testing.T) {
 		}
 		if _, named := v.Refusal.Details["image"]; named {
 			t.Errorf("%s: an image without a name is named", name)
+		}
+	}
+}
+
+func TestTermsThatWereGatheredBeforehandSayTheSame(t *testing.T) {
+	for i, in := range []preflight.Input{
+		long(), request(human(picture("a", kib))), anthropic(request(human(sized("a", 8001, 10)))), request(human()), history(picture("a", kib), picture("b", kib)),
+	} {
+		terms := preflight.NewTerms(in.Limits, in.Candidate)
+		want := preflight.Review(in)
+		for range 2 { // nothing of a request stays
+			in.Limits, in.Candidate = router.Limits{}, preflight.Candidate{}
+			if diff := cmp.Diff(want, terms.Review(in)); diff != "" {
+				t.Errorf("request %d: %s", i, diff)
+			}
+			other := request(human(picture("x", kib)), assistant(), human(pictures("p", 9)...))
+			other.MaxOutputTokens = 1 << 30
+			terms.Review(other)
 		}
 	}
 }

@@ -13,10 +13,16 @@ import (
 // terms are everything that a candidate and a policy hold a request to.
 type terms struct {
 	bounds
-	name   string
-	sees   bool
-	family tokens.Family
-	rules  []rule
+	name string
+	// declared is what the provider declares; empty, and undeclared set, where it
+	// does not.
+	declared   *router.Model
+	undeclared bool
+	sees       bool
+	family     tokens.Family
+	// rules are those of the request; ofOne those of one with a single image, where
+	// they were made beforehand.
+	rules, ofOne []rule
 	// windowTokens is the context window, 0 when unknown; reserve and headroom are
 	// what it keeps free of text and images.
 	windowTokens, reserve, headroom int64
@@ -46,24 +52,58 @@ type words struct {
 
 const thePolicy = "the policy"
 
+// Terms are everything that a policy and a candidate hold requests to, gathered
+// once for many of them. They never change.
+type Terms struct{ of terms }
+
+// NewTerms gathers the terms of a candidate under a policy.
+func NewTerms(limits router.Limits, candidate Candidate) *Terms {
+	t := prepare(&limits, &candidate)
+	t.ofOne = requestRules(&t.bounds, true)
+	return &Terms{of: *t}
+}
+
+// Review is the package's Review, with the limits and the candidate of the terms:
+// those of in are not read.
+func (t *Terms) Review(in Input) Verdict { return review(&in, t.of.forRequest(&in)) }
+
 // termsOf gathers what the policy, the provider and the vendor hold a request to.
-func termsOf(in *Input) *terms {
-	c := &in.Candidate
-	t := &terms{name: c.name(), sees: true}
-	declared := &router.Model{}
-	if c.Declared != nil {
-		declared, t.sees = c.Declared, c.Declared.ImageInput
+func termsOf(in *Input) *terms { return prepare(&in.Limits, &in.Candidate).forRequest(in) }
+
+// prepare gathers what does not depend on the request.
+func prepare(limits *router.Limits, c *Candidate) *terms {
+	t := &terms{name: c.name(), sees: true, declared: c.Declared, undeclared: c.Declared == nil}
+	if t.undeclared {
+		t.declared = &router.Model{}
+	} else {
+		t.sees = c.Declared.ImageInput
 	}
-	t.ofPolicy(&in.Limits)
-	t.ofModel(declared)
-	t.ofVendor(c, declared)
-	t.ofWindow(in, declared)
+	t.ofPolicy(limits)
+	t.ofModel(t.declared)
+	t.ofVendor(c, t.declared)
+	if t.windowTokens = within(t.declared.ContextWindowTokens); t.windowTokens > 0 {
+		t.headroom = min(tokens.Headroom(t.windowTokens), t.windowTokens/4)
+		t.window = []bound{{max: t.windowTokens, limit: "contextWindowTokens", owner: t.name}}
+	}
 	if t.sees {
-		t.family = tokens.Find(c.Model, declared.Family)
-		t.warn(in, declared)
+		t.family = tokens.Find(c.Model, t.declared.Family)
 	}
-	t.rules = requestRules(&t.bounds, len(in.Images) == 1)
 	return t
+}
+
+// forRequest is a copy of the terms, with what depends on the request.
+func (t *terms) forRequest(in *Input) *terms {
+	with := *t
+	with.reserveOutput(in)
+	if t.sees {
+		with.warn(in)
+	}
+	if single := len(in.Images) == 1; single && t.ofOne != nil {
+		with.rules = t.ofOne
+	} else {
+		with.rules = requestRules(&with.bounds, single)
+	}
+	return &with
 }
 
 // ofPolicy are the policy's own bounds.
@@ -104,33 +144,27 @@ func (t *terms) ofModel(model *router.Model) {
 	}
 }
 
-// ofWindow is the context window, with what is kept free of it. Headroom is for
-// what estimates miss; of a small window it takes a quarter at most. An output
+// reserveOutput keeps the answer's share of the context window free. Headroom is
+// for what estimates miss; of a small window it takes a quarter at most. An output
 // limit that fills the window by itself reserves nothing: no image could make
 // room for it.
-func (t *terms) ofWindow(in *Input, model *router.Model) {
+func (t *terms) reserveOutput(in *Input) {
 	t.reserve = within(in.MaxOutputTokens)
-	if model.MaxOutputTokens > 0 {
-		t.reserve = min(t.reserve, model.MaxOutputTokens)
+	if most := t.declared.MaxOutputTokens; most > 0 {
+		t.reserve = min(t.reserve, most)
 	}
-	t.windowTokens = within(model.ContextWindowTokens)
-	if t.windowTokens == 0 {
-		return
-	}
-	t.headroom = min(tokens.Headroom(t.windowTokens), t.windowTokens/4)
-	if t.reserve+t.headroom >= t.windowTokens {
+	if t.windowTokens > 0 && t.reserve+t.headroom >= t.windowTokens {
 		t.warnings = append(t.warnings, fmt.Sprintf("the output limit of %d tokens fills the context window of %s, which has %d; nothing is reserved for it", t.reserve, t.name, t.windowTokens))
 		t.reserve = 0
 	}
-	t.window = []bound{{max: t.windowTokens, limit: "contextWindowTokens", owner: t.name}}
 }
 
 // warn tells what is not known of the candidate.
-func (t *terms) warn(in *Input, declared *router.Model) {
+func (t *terms) warn(in *Input) {
 	if len(in.Images) == 0 {
 		return
 	}
-	if in.Candidate.Declared == nil {
+	if t.undeclared {
 		t.warnings = append(t.warnings, t.name+" is not declared by its provider; it is taken to look at images")
 	}
 	if t.windowTokens == 0 {
@@ -138,7 +172,7 @@ func (t *terms) warn(in *Input, declared *router.Model) {
 	}
 	switch match := t.family.Match(); {
 	case match.UnknownDeclared:
-		t.warnings = append(t.warnings, fmt.Sprintf("no token family is called %q; that of %s is %s", declared.Family, t.name, t.family.Name()))
+		t.warnings = append(t.warnings, fmt.Sprintf("no token family is called %q; that of %s is %s", t.declared.Family, t.name, t.family.Name()))
 	case match.How == tokens.ByDefault:
 		t.warnings = append(t.warnings, "the token rule of "+t.name+" is not known; its images are charged with care")
 	}
