@@ -90,11 +90,8 @@ func Image(data []byte, limits Limits, maxMemory int64) (*Copy, error) {
 	if err != nil {
 		return nil, &Error{Reason: Malformed, Cause: err}
 	}
-	if !Decodes(facts) {
-		return nil, &Error{Reason: NotDecodable}
-	}
-	if need := Memory(data, facts, limits); need > maxMemory {
-		return nil, &Error{Reason: TooLarge, Memory: need, MaxMemory: maxMemory}
+	if err := Check(data, facts, limits, maxMemory); err != nil {
+		return nil, err
 	}
 	src, err := decode(data, facts.MediaType)
 	if err != nil {
@@ -106,6 +103,22 @@ func Image(data []byte, limits Limits, maxMemory int64) (*Copy, error) {
 	}
 	width, height := Size(facts.Width, facts.Height, limits)
 	return fit(src, canvas, facts, width, height, limits)
+}
+
+// Check says without decoding anything why no copy can be made of an image that
+// was probed. The error is nil or an *Error; one that only decoding or encoding
+// shows is not found.
+func Check(data []byte, facts probe.Facts, limits Limits, maxMemory int64) error {
+	if !Decodes(facts) {
+		return &Error{Reason: NotDecodable}
+	}
+	if !slices.ContainsFunc(Types(), func(t string) bool { return allowed(t, limits.MediaTypes) }) {
+		return &Error{Reason: NoFit}
+	}
+	if need := Memory(data, facts, limits); need > maxMemory {
+		return &Error{Reason: TooLarge, Memory: need, MaxMemory: maxMemory}
+	}
+	return nil
 }
 
 // attempts bounds how often a copy is made smaller because its file is too large.

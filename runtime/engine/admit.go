@@ -6,6 +6,7 @@ package engine
 import (
 	"encoding/base64"
 
+	"github.com/visionoperator/vision-operator/runtime/downscale"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
@@ -40,14 +41,19 @@ func (l *look) check(choice *selection.Choice) (observation.Reason, *fault.Fault
 // admission is what preflight found for one model.
 type admission struct {
 	tokens preflight.Tokens
+	// copy is what a smaller copy must keep to that is sent in the image's place,
+	// because the image itself was refused; nil when it is sent itself.
+	copy    *downscale.Limits
+	refused *fault.Fault
 }
 
 // admit sends the look through the chain of preflight, as a request of one
 // required image to one model.
 func (l *look) admit(choice *selection.Choice, c *client) (admission, *fault.Fault) {
-	verdict := l.snapshot.termsOf(choice, c).Review(l.facts(choice, c))
+	terms, in := l.snapshot.termsOf(choice, c), l.facts(choice, c)
+	verdict := terms.Review(in)
 	if !verdict.Allowed {
-		return admission{}, refusal(verdict.Refusal)
+		return l.shrink(terms, in, refusal(verdict.Refusal))
 	}
 	return admission{tokens: verdict.Tokens}, nil
 }

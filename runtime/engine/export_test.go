@@ -19,7 +19,7 @@ const GenerationPolicy = generationPolicy
 // image of that digest.
 func KeyOf(choice *selection.Choice, endpointDigest, sha256, prompt string) cache.Key {
 	pic := &picture{reference: observation.NewReference("/a.png", sha256, "image/png", 1, 1, 1)}
-	return cacheKey(choice, &client{digest: endpointDigest}, pic, prompt)
+	return cacheKey(choice, &client{digest: endpointDigest}, pic, "", prompt)
 }
 
 // FileFault is fileFault, for failures that a test cannot cause on every machine.

@@ -29,11 +29,19 @@ func checkFacts(facts probe.Facts, err error, limits *router.Limits) *fault.Faul
 	return byPolicy(&preflight.Image{MediaType: facts.MediaType, Width: width, Height: height}, limits)
 }
 
+// byPolicy holds what is known of an image against the policy. One that may be
+// downscaled passes as long as it is readable.
 func byPolicy(img *preflight.Image, limits *router.Limits) *fault.Fault {
-	if bad := preflight.ByPolicy(limits, img); bad != nil {
+	bad := preflight.ByPolicy(limits, img)
+	switch {
+	case bad == nil:
+		return nil
+	case !downscales(limits) || !slices.Contains(sizeReasons, bad.Reason):
 		return refusal(bad)
+	case preflight.ByPolicy(readable(limits), img) == nil:
+		return nil
 	}
-	return nil
+	return refusal(bad).Hint("Use a smaller image: only one of at most %d times the limit is downscaled.", maxOversize)
 }
 
 // overBytes is an image of more bytes than could be read.

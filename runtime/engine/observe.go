@@ -37,12 +37,13 @@ func ask(choice *selection.Choice, pic *picture, prompt string) provider.Request
 	}
 }
 
-// cacheKey names the answer by everything that it depends on.
-func cacheKey(choice *selection.Choice, c *client, pic *picture, prompt string) cache.Key {
+// cacheKey names the answer by everything that it depends on. recipe is how what
+// is sent is made of the image; see admission.recipe.
+func cacheKey(choice *selection.Choice, c *client, pic *picture, recipe, prompt string) cache.Key {
 	return cache.Fields{
 		ImageSHA256: pic.reference.SHA256, Prompt: prompt,
 		Provider: choice.Provider.Name, Endpoint: choice.Endpoint.Name, EndpointDigest: c.digest, Model: choice.Model.Name,
-		Schema: observation.Schema, Policy: generationPolicy,
+		Schema: observation.Schema, Policy: generationPolicy + recipe,
 	}.Key()
 }
 
@@ -52,19 +53,23 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 	route, chosen := l.plan.Choice.Route, l.plan.Selection
 	by := observation.GeneratedBy{Mode: chosen.SelectedMode, Provider: route.Provider, Model: route.Model, SelectionReason: chosen.SelectionReason}
 	client, deadline := l.snapshot.clientOf(l.plan.Choice), l.until()
-	key := cacheKey(l.plan.Choice, client, l.picture, l.request.Prompt)
 	admitted := l.admitted[route]
+	key := cacheKey(l.plan.Choice, client, l.picture, admitted.recipe(), l.request.Prompt)
 	asked := admitted.clamp(ask(l.plan.Choice, l.picture, l.request.Prompt))
 	data, source, err := l.engine.cache.Do(ctx, key, func(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		question, done := l.engine.limitReply(asked)
+		sent, copied, err := l.send(ctx, &admitted, asked)
+		if err != nil {
+			return nil, err
+		}
+		question, done := l.engine.limitReply(sent)
 		defer done()
 		reply, err := client.observer.Observe(ctx, question)
 		if err != nil {
 			return nil, err
 		}
-		return l.parse(reply.Text, by)
+		return l.parse(reply.Text, by, copied)
 	})
 	if err != nil {
 		return nil, false, l.explain(ctx, err)
@@ -79,13 +84,14 @@ func (l *look) observe(ctx context.Context) (*observation.Observation, bool, *fa
 
 // parse makes the observation's JSON out of what a model said, one reply at a
 // time: it takes a moment, and until then fifty times the reply's size in memory.
-func (l *look) parse(reply string, by observation.GeneratedBy) ([]byte, error) {
+func (l *look) parse(reply string, by observation.GeneratedBy, copied *observation.ImageSent) ([]byte, error) {
 	l.engine.parsing.Lock()
 	defer l.engine.parsing.Unlock()
 	seen, err := observation.Parse(reply, l.picture.reference, l.request.Prompt, by)
 	if err != nil {
 		return nil, unusable(err)
 	}
+	seen.ImageSent = copied
 	return json.Marshal(seen)
 }
 

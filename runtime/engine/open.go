@@ -80,7 +80,7 @@ func (e *Engine) openFile(ctx context.Context, path string, limits *router.Limit
 	if bad := checkFacts(facts, err, limits); bad != nil {
 		return nil, at(bad, path)
 	}
-	release, bad := e.hold(ctx, h.Size())
+	release, bad := e.hold(ctx, withCopy(h.Size(), limits))
 	if bad != nil {
 		return nil, at(bad, path)
 	}
@@ -99,7 +99,7 @@ func (e *Engine) openUpload(ctx context.Context, kept *reference.Kept, limits *r
 	if bad := checkBytes(ref.ByteCount, limits); bad != nil {
 		return nil, at(bad, kept.URI)
 	}
-	release, bad := e.hold(ctx, ref.ByteCount)
+	release, bad := e.hold(ctx, withCopy(ref.ByteCount, limits))
 	if bad != nil {
 		return nil, at(bad, kept.URI)
 	}

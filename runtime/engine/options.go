@@ -41,7 +41,9 @@ type Options struct {
 	Cache *store.Store
 	// MaxHeldBytes bounds the images that requests hold in memory at the same
 	// time; those that come on top wait. Uploads, which come at their senders'
-	// pace, take half of it at most. 0 means DefaultMaxHeldBytes.
+	// pace, take half of it at most. As much again may be taken to make a smaller
+	// copy of one image at a time, where the policy says so (limits.image.onOversize:
+	// Downscale). 0 means DefaultMaxHeldBytes.
 	MaxHeldBytes int64
 	// Logger gets one line for each failed observation, without content. Nil discards.
 	Logger *slog.Logger
@@ -63,6 +65,9 @@ type Engine struct {
 	coming   *semaphore.Weighted // those among them of uploads
 	large    *semaphore.Weighted // large replies in memory
 	parsing  sync.Mutex          // one reply at a time
+	// shrinking is one smaller copy of an image at a time. What it takes is bounded
+	// by MaxHeldBytes and comes on top of what is held.
+	shrinking *semaphore.Weighted
 }
 
 // New returns an Engine without a router document: until Use, every request is
@@ -83,6 +88,7 @@ func New(o Options) *Engine {
 	e := &Engine{
 		options: o, cache: cache.New(cache.Limits{}, nil), models: discovery.New(discovery.Options{Logger: o.Logger}),
 		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2), large: semaphore.NewWeighted(maxLargeReplies),
+		shrinking: semaphore.NewWeighted(1),
 	}
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e

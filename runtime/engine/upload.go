@@ -17,8 +17,8 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-// MaxImageBytes is the largest image that the policy in use takes, or 0 when no
-// policy is in use.
+// MaxImageBytes is the largest image that the policy in use takes, downscaled
+// perhaps, or 0 when no policy is in use.
 func (e *Engine) MaxImageBytes() int64 {
 	if s := e.snapshot.Load(); s != nil && s.profile != nil {
 		return maxImageBytes(&s.profile.Limits)
@@ -27,6 +27,7 @@ func (e *Engine) MaxImageBytes() int64 {
 }
 
 func maxImageBytes(limits *router.Limits) int64 {
+	limits = readable(limits)
 	return min(limits.Image.MaxBytes, limits.Request.MaxTotalImageBytes)
 }
 

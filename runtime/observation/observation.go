@@ -84,6 +84,9 @@ type Observation struct {
 	VisualReferenceID string      `json:"visual_reference_id"`
 	Prompt            string      `json:"prompt"`
 	GeneratedBy       GeneratedBy `json:"generated_by"`
+	// ImageSent is the smaller copy that the model looked at in the image's place;
+	// nil when it looked at the image itself. Positions are in its pixels.
+	ImageSent *ImageSent `json:"image_sent,omitempty"`
 	// Notice is always the constant of that name.
 	Notice string `json:"notice"`
 	// Summary is never blank.
@@ -108,6 +111,16 @@ type GeneratedBy struct {
 	Provider        string `json:"provider,omitempty"`
 	Model           string `json:"model,omitempty"`
 	SelectionReason Reason `json:"selection_reason,omitempty"`
+}
+
+// ImageSent is an image as it was sent to a model.
+type ImageSent struct {
+	// Width and Height are in pixels, upright.
+	Width     int    `json:"width"`
+	Height    int    `json:"height"`
+	ByteCount int64  `json:"byte_count"`
+	SHA256    string `json:"sha256"`
+	MIME      string `json:"mime"`
 }
 
 // Mode says how the image reached a model.

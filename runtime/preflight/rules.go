@@ -4,8 +4,6 @@
 package preflight
 
 import (
-	"net/http"
-
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/tokens"
 )
@@ -136,7 +134,7 @@ func bodyTooLarge(r *rule, n int64, alone bool) *fault.Fault {
 	f := fault.New(fault.BudgetExceeded, ReasonBody, "the request as sent has %s%s; %s %s%s", Size(n), r.onlyRequired(alone), r.named(), Size(r.max), r.published()).
 		With("byte_count", n).With("max_byte_count", r.max).With("limit", r.limit).With("limit_of", r.owner).
 		Hint("Show fewer or smaller images at once, or shorten the conversation.")
-	f.HTTPStatus = http.StatusRequestEntityTooLarge
+	f.HTTPStatus = fault.StatusTooLarge
 	return f
 }
 

@@ -46,12 +46,16 @@ const markup = 64
 // model's or the vendor's: bytes, pixels, side, and what is left of the body. over
 // is false when the image is within all of them, and when no copy could be. Whether
 // the copy is admitted is for Review to say.
-func Shrink(in Input) (fit Fit, over bool) {
+func Shrink(in Input) (fit Fit, over bool) { return shrink(&in, termsOf(&in)) }
+
+// Shrink is the package's Shrink, with the limits and the candidate of the terms.
+func (t *Terms) Shrink(in Input) (fit Fit, over bool) { return shrink(&in, t.of.forRequest(&in)) }
+
+func shrink(in *Input, t *terms) (fit Fit, over bool) {
 	if len(in.Images) != 1 {
 		return Fit{}, false
 	}
-	t := termsOf(&in)
-	l := newLedger(&in, t)
+	l := newLedger(in, t)
 	e := &l.entries[0]
 	bytes := func(list []bound, beside, n int64, raw func(int64) int64) {
 		for i := range list {
