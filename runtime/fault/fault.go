@@ -52,6 +52,9 @@ var statuses = map[Kind]int{
 	RouterUnavailable:        http.StatusServiceUnavailable,
 }
 
+// StatusTooLarge is the HTTP status of a body over a limit on bytes.
+const StatusTooLarge = http.StatusRequestEntityTooLarge
+
 // Fault is the error that callers of the runtime see. Its fields reach models
 // and logs: they hold no secret, no image byte and no host path that the
 // caller did not give.
@@ -71,7 +74,8 @@ type Fault struct {
 	Details map[string]any `json:"details,omitempty"`
 	// RetryAfter is how long to wait before trying again; zero when unknown.
 	RetryAfter time.Duration `json:"-"`
-	// HTTPStatus overrides the status of Kind (413 for body bytes); zero means Kind's.
+	// HTTPStatus overrides the status of Kind, such as StatusTooLarge for body
+	// bytes; zero means Kind's.
 	HTTPStatus int `json:"-"`
 	// Cause is the error underneath. It is never rendered to callers.
 	Cause error `json:"-"`

@@ -269,17 +269,14 @@ func faultOf(err error) *fault.Fault {
 	return fault.As(err)
 }
 
-// HTTP statuses that no kind of fault has by itself: Content Too Large and Not Implemented.
-const (
-	statusTooLarge       = 413
-	statusNotImplemented = 501
-)
+// statusNotImplemented is HTTP's Not Implemented, which no kind of fault has by itself.
+const statusNotImplemented = 501
 
 func tooLarge(size, most int64) *fault.Fault {
 	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the model request has %s; the policy declares limits.request.maxBodyBytes %s", preflight.Size(size), preflight.Size(most)).
 		With("body_bytes", size).With("max_body_bytes", most).With("limit", "limits.request.maxBodyBytes").
 		Hint("Review it in the facts form, which leaves image data out.")
-	f.HTTPStatus = statusTooLarge
+	f.HTTPStatus = fault.StatusTooLarge
 	return f
 }
 

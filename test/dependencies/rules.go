@@ -85,11 +85,15 @@ func Rules() []Rule {
 			Reason: "of the controllers only what reads and compiles objects is shared: admission decides from objects, never from what a reconcile did",
 		},
 		{
-			Packages: []string{"runtime/probe", "runtime/observation", "runtime/message", "runtime/review"},
-			Forbids: func(p Package) bool {
-				return exactly(p, world...)
+			Packages: []string{
+				"runtime/downscale", "runtime/message", "runtime/observation", "runtime/preflight", "runtime/probe", "runtime/review",
+				"runtime/tokens", "runtime/vendors",
 			},
-			Reason: "this package turns bytes into facts and touches no file and no network: the caller reads and sends",
+			Forbids: func(p Package) bool {
+				return exactly(p, world...) || exactly(p, chance...) || under(p, logs...)
+			},
+			Reason: "this package turns bytes and facts into facts, decisions and bytes, the same for the same input, and touches no file and " +
+				"no network: the caller reads, sends and logs",
 		},
 		{
 			Packages: []string{"api/...", "cmd/...", "controllers/...", "runtime/...", "webhook/..."},

@@ -164,6 +164,35 @@ func TestCheckImports(t *testing.T) {
 			want:  "runtime/message -> net", words: "touches no file",
 		},
 		{
+			name:  "a preflight must not open the images that it judges",
+			graph: []string{"runtime/preflight: os"},
+			want:  "runtime/preflight -> os", words: "touches no file",
+		},
+		{
+			name:  "token rules must not fetch their catalog",
+			graph: []string{"runtime/tokens: net/http"},
+			want:  "runtime/tokens -> net/http", words: "no network",
+		},
+		{
+			name:  "limits of vendors must not be read from files",
+			graph: []string{"runtime/vendors: os"},
+			want:  "runtime/vendors -> os", words: "touches no file",
+		},
+		{
+			name:  "a review must not log what it reads",
+			graph: []string{"runtime/review: log/slog"},
+			want:  "runtime/review -> log/slog", words: "the caller reads, sends and logs",
+		},
+		{
+			name:  "a smaller copy must not depend on chance",
+			graph: []string{"runtime/downscale: math/rand/v2"},
+			want:  "runtime/downscale -> math/rand/v2", words: "the same for the same input",
+		},
+		{
+			name:  "a review may take a context and read addresses",
+			graph: []string{"runtime/review: context net/url"},
+		},
+		{
 			name:  "a product must not link test support",
 			graph: []string{"cmd/vision-operator: test/envtest"},
 			want:  "cmd/vision-operator -> test/envtest", words: "no product links them",
