@@ -58,10 +58,13 @@ func (l *look) admit(choice *selection.Choice, c *client) (admission, *fault.Fau
 	return admission{tokens: verdict.Tokens}, nil
 }
 
-// exactBody is from which length of the image as sent on a request is laid out to
-// know its own: 2 MiB, below every limit on requests that a vendor publishes.
-// Where the provider declares one, it always is.
+// exactBody is from which length of image and text on a request is laid out to know
+// its own: 2 MiB, half of the least limit on requests that a vendor publishes. Where
+// the provider declares one, it always is.
 const exactBody = 2 << 20
+
+// escaped is how many bytes of JSON a byte of text may become.
+const escaped = 6
 
 // candidate is a choice as preflight knows it.
 func candidate(choice *selection.Choice, c *client) preflight.Candidate {
@@ -84,7 +87,7 @@ func (l *look) facts(choice *selection.Choice, c *client) preflight.Input {
 		TextBytes:       int64(len(asked.Instructions) + len(asked.Prompt) + len(asked.Schema.JSON)),
 		MaxOutputTokens: asked.MaxOutputTokens,
 	}
-	if limits := choice.Model.Limits; sent > exactBody || limits != nil && limits.MaxRequestBytes > 0 {
+	if limits := choice.Model.Limits; sent+escaped*in.TextBytes > exactBody || limits != nil && limits.MaxRequestBytes > 0 {
 		in.BodyBytes = c.wire.RequestBytes(asked)
 	}
 	return in

@@ -135,7 +135,10 @@ func (l *look) send(ctx context.Context, a *admission, asked provider.Request) (
 		return asked, nil, nil
 	}
 	if err := l.engine.shrinking.Acquire(ctx, 1); err != nil {
-		return asked, nil, err
+		f := fault.New(fault.VisionObservationFailed, "Timeout", "smaller copies of other images were being made until the time was over").
+			Hint("Call again; many large images are being looked at.").Because(err)
+		f.Retryable = true
+		return asked, nil, f
 	}
 	defer l.engine.shrinking.Release(1)
 	made, err := downscale.Image(l.picture.data, *a.copy, l.engine.options.MaxHeldBytes)
