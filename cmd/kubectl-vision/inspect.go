@@ -9,9 +9,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"sync"
 	"syscall"
 
 	"github.com/visionoperator/vision-operator/runtime/probe"
@@ -85,25 +88,35 @@ func bare(err error) error {
 	return err
 }
 
+// held are buffers for files that are held whole, one used after the other.
+var held = sync.Pool{New: func() any { return new([]byte) }}
+
+// piece is how much is read at once, and hashed while it is still in a cache.
+const piece = 64 << 10
+
 // read reads size bytes and the facts that they tell.
 func (i *inspected) read(r io.Reader, size int64) error {
-	digest := sha256.New()
-	var head bytes.Buffer
 	keep := size
 	if size > maxWhole {
 		keep = probe.MaxHeader
 	}
-	n, err := io.Copy(io.MultiWriter(&head, digest), io.LimitReader(r, keep))
+	buffer := held.Get().(*[]byte)
+	defer held.Put(buffer)
+	*buffer = slices.Grow((*buffer)[:0], int(keep))[:keep]
+	digest := sha256.New()
+	kept, err := filled(*buffer, r, digest)
+	n := int64(kept)
 	if err == nil {
 		var rest int64
 		rest, err = io.Copy(digest, io.LimitReader(r, size-n+1)) // one more, to see a file that grows
 		n += rest
 	}
+	head := (*buffer)[:kept]
 	var refusal error
 	if size > maxWhole {
-		i.facts, refusal = probe.Head(head.Bytes(), size)
+		i.facts, refusal = probe.Head(head, size)
 	} else {
-		i.facts, refusal = probe.Content(head.Bytes())
+		i.facts, refusal = probe.Content(head)
 	}
 	switch {
 	case err != nil:
@@ -112,6 +125,21 @@ func (i *inspected) read(r io.Reader, size int64) error {
 		return errors.New("reading the file: it changed meanwhile")
 	}
 	i.hashed, i.bytes, i.sha256 = true, n, hex.EncodeToString(digest.Sum(nil))
-	i.head = bytes.Clone(head.Bytes()[:min(head.Len(), probe.MaxHeader)])
+	i.head = bytes.Clone(head[:min(len(head), probe.MaxHeader)])
 	return refusal
+}
+
+// filled reads into b until it is full or there is no more, and hashes what it
+// reads. It returns how much there was.
+func filled(b []byte, r io.Reader, digest hash.Hash) (n int, err error) {
+	for n < len(b) && err == nil {
+		var more int
+		more, err = io.ReadFull(r, b[n:min(n+piece, len(b))])
+		digest.Write(b[n : n+more])
+		n += more
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n, err
 }
