@@ -9,8 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/probe"
@@ -29,6 +32,8 @@ type asked struct {
 	model string
 	// images are the paths of image files, in order; nil for a request's body.
 	images []string
+	// refused is set when they are so many that none was opened.
+	refused *fault.Fault
 }
 
 // ask makes a review of the files.
@@ -47,11 +52,15 @@ func ask(o *preflightOptions, g *governed, stdin io.Reader) (*asked, error) {
 		}
 		return a, a.pictures(o, g, []*inspected{seen})
 	}
+	if slices.Contains(o.files, "-") {
+		return nil, &usageError{problem: "- is given beside other files; standard input can only be judged alone"}
+	}
+	if a.refused = tooManyPaths(o.files, g); a.refused != nil {
+		a.images = o.files
+		return a, a.spokenOf(o, g)
+	}
 	var pictures []*inspected
 	for _, path := range o.files {
-		if path == "-" {
-			return nil, &usageError{problem: "- is given beside other files; standard input can only be judged alone"}
-		}
 		seen := inspect(path)
 		if isJSON(seen.head) {
 			return nil, &usageError{problem: fmt.Sprintf("%s is a model request and not an image; it can only be judged alone, and %d files are given", named(path), len(o.files))}
@@ -59,6 +68,28 @@ func ask(o *preflightOptions, g *governed, stdin io.Reader) (*asked, error) {
 		pictures = append(pictures, seen)
 	}
 	return a, a.pictures(o, g, pictures)
+}
+
+// tooManyPaths is the refusal of more different files than may be opened for one
+// request.
+func tooManyPaths(files []string, g *governed) *fault.Fault {
+	var paths []preflight.Path
+	for _, path := range files {
+		paths = append(paths, preflight.Path{Name: filepath.Clean(path), Required: true})
+	}
+	return preflight.ProbePaths(nil, paths, g.grant.Profile.Limits.Request.MaxProbedPaths).Refusal
+}
+
+// refusal is the response to images that were not opened.
+func (a *asked) refusal() *review.Response {
+	status := review.StatusOf(a.request.Dialect, a.refused)
+	r := &review.Response{Status: status}
+	for _, path := range a.images {
+		r.Decisions = append(r.Decisions, preflight.Decision{
+			ID: path, Required: true, Outcome: preflight.Refused, Reason: status.Reason, Message: status.Message,
+		})
+	}
+	return r
 }
 
 // readOne reads a file as what it is: the body of a request, or an image.
@@ -160,11 +191,8 @@ func notRequest(path string, length int, err error) error {
 // pictures asks about images: a request with one message that holds them all, with
 // facts in the place of their data.
 func (a *asked) pictures(o *preflightOptions, g *governed, seen []*inspected) error {
-	if a.model == "" {
-		a.model = g.defaultRoute
-	}
-	if a.model == "" {
-		return &usageError{problem: "--model is missing; images are judged for a model, and no policy names one"}
+	if err := a.spokenOf(o, g); err != nil {
+		return err
 	}
 	var facts []message.Facts
 	for _, i := range seen {
@@ -177,15 +205,26 @@ func (a *asked) pictures(o *preflightOptions, g *governed, seen []*inspected) er
 		facts = append(facts, message.Facts{SHA256: i.sha256, Bytes: i.bytes, Head: shortest(i.head, i.bytes)})
 		a.images = append(a.images, i.path)
 	}
-	dialect := o.dialect
-	if dialect == "" {
-		dialect = spoken(a.model, g)
-	}
-	body, err := json.Marshal(requestOf(dialect, facts))
+	body, err := json.Marshal(requestOf(a.request.Dialect, facts))
 	if err != nil {
 		return fmt.Errorf("writing a request with the images: %w", err)
 	}
-	a.request = review.Request{Dialect: dialect, Model: a.model, Body: body}
+	a.request.Body = body
+	return nil
+}
+
+// spokenOf chooses the model that images are judged for, and its dialect.
+func (a *asked) spokenOf(o *preflightOptions, g *governed) error {
+	if a.model == "" {
+		a.model = g.defaultRoute
+	}
+	if a.model == "" {
+		return &usageError{problem: "--model is missing; images are judged for a model, and no policy names one"}
+	}
+	a.request = review.Request{Dialect: o.dialect, Model: a.model}
+	if o.dialect == "" {
+		a.request.Dialect = spoken(a.model, g)
+	}
 	return nil
 }
 

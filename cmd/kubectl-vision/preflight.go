@@ -27,7 +27,8 @@ The runtime decides by the same code. No cluster, model or vendor is asked.
 
 A FILE holds the body of a model request in JSON, or a VisionReview with one; it
 is told by its content, as images are. - is standard input. Several files are
-images: all of one message, so that none of them may be left out.
+images: all of one message, so that none of them may be left out. Where they are
+more than limits.request.maxProbedPaths, none is opened.
 
 The limits are those of a policy, compiled as "kubectl vision render" does it:
 --policy names one of the objects of --filename, --policy-file is a file that
@@ -148,11 +149,10 @@ func runPreflight(ctx context.Context, args []string, stdin io.Reader, stdout, s
 	for _, remark := range governed.remarks {
 		fmt.Fprintln(stderr, remark)
 	}
-	response, err := review.Review(ctx, &asked.request, governed.grants)
+	response, err := asked.judge(ctx, governed)
 	if err != nil {
 		return fmt.Errorf("judging the request: %w", err)
 	}
-	asked.rename(response)
 	out := indented(response)
 	if !options.json {
 		out = asked.text(governed, response)
@@ -164,6 +164,18 @@ func runPreflight(ctx context.Context, args []string, stdin io.Reader, stdout, s
 		return &refusedError{reason: response.Status.Reason, message: response.Status.Message}
 	}
 	return nil
+}
+
+// judge gives the response to what is asked.
+func (a *asked) judge(ctx context.Context, g *governed) (*review.Response, error) {
+	if a.refused != nil {
+		return a.refusal(), nil
+	}
+	response, err := review.Review(ctx, &a.request, g.grants)
+	if err == nil {
+		a.rename(response)
+	}
+	return response, err
 }
 
 // refusedError is a request that may not be sent.

@@ -286,6 +286,32 @@ func TestBudgetsCountDistinctFiles(t *testing.T) {
 	}
 }
 
+func TestOf17PathsNoneIsOpened(t *testing.T) {
+	images(t)
+	var names []string
+	for i := range 17 {
+		names = append(names, fmt.Sprintf("missing-%d.png", i)) // which opening would tell
+	}
+	r, code := preflighted(t, "", append(names, "--model", "claude-opus-4-7")...)
+	if code != exitFailed || r.Allowed || r.Status.Reason != preflight.ReasonPaths || !strings.Contains(r.Status.Message, "17 different") || !strings.Contains(r.Status.Message, "limits.request.maxProbedPaths 16") {
+		t.Fatalf("exit code %d and %+v", code, r.Status)
+	}
+	var body struct{ Type string }
+	if err := json.Unmarshal(r.Status.Body, &body); err != nil || body.Type != "error" {
+		t.Errorf("the answer %s is not of the model's dialect", r.Status.Body)
+	}
+	if len(r.Decisions) != 17 || r.Decisions[16].ID != names[16] || r.Decisions[16].Outcome != preflight.Refused || r.Decisions[16].Reason != preflight.ReasonPaths {
+		t.Errorf("decisions are %+v", r.Decisions)
+	}
+	same := slices.Repeat([]string{"still.png", "./still.png"}, 10)
+	if r, code := preflighted(t, "", append(same, "--model", "gpt-5.6-sol")...); code != 0 || len(r.Decisions) != 20 {
+		t.Errorf("exit code %d and %+v for one file named 20 times", code, r.Status)
+	}
+	if err := run(t.Context(), append([]string{"preflight"}, names...), nil, io.Discard, io.Discard); exitCode(err) != exitUsage {
+		t.Errorf("without a model: %v", err)
+	}
+}
+
 func TestTheShortestHeadTellsWhatTheWholeDoes(t *testing.T) {
 	for name, data := range images(t) {
 		head := data[:min(len(data), probe.MaxHeader)]

@@ -169,12 +169,17 @@ func (r *review) refuse(f *fault.Fault) {
 	if image, ok := f.Details["image"].(string); ok && f.Details["field"] == nil {
 		f.With("field", image)
 	}
-	code, body := message.ErrorBody(r.dialect, f)
+	r.out.Allowed, r.out.Status = false, StatusOf(r.dialect, f)
+}
+
+// StatusOf is the refusal of a request in a dialect.
+func StatusOf(dialect message.Dialect, f *fault.Fault) *Status {
+	code, body := message.ErrorBody(dialect, f)
 	reason := f.Reason
 	if reason == "" {
 		reason = string(f.Kind)
 	}
-	r.out.Allowed, r.out.Status = false, &Status{Code: code, Reason: reason, Message: f.Message, Body: body}
+	return &Status{Code: code, Reason: reason, Message: f.Message, Body: body}
 }
 
 // judge fills in the verdict on the body.
