@@ -34,6 +34,10 @@ func openAI(in preflight.Input) preflight.Input {
 	return at(in, router.TransportOpenAIChatCompletions, "api.openai.com", "gpt-5.5")
 }
 
+func deepSeek(in preflight.Input) preflight.Input {
+	return at(in, router.TransportOpenAIChatCompletions, "api.deepseek.com", "deepseek-flash")
+}
+
 // shown puts images into tool results, one a turn, and asks about the last.
 func shown(images ...preflight.Image) preflight.Input {
 	turns := []said{human()}
@@ -95,6 +99,8 @@ func TestLimitsOfVendors(t *testing.T) {
 	remote := picture("a", 0)
 	remote.Source, remote.Base64Bytes = "url", 0
 	webp := typed("image/webp")
+	movingWebP := webp
+	movingWebP.Animated = true
 	known := func(m *router.Model) { m.ContextWindowTokens = 200_000 }
 	for name, tc := range map[string]struct {
 		in     preflight.Input
@@ -132,6 +138,14 @@ func TestLimitsOfVendors(t *testing.T) {
 			at(request(human(sized("a", 8001, 10))), router.TransportOpenAIChatCompletions, "gateway.svc", "eyes", func(m *router.Model) { m.Family = "claude-high" }),
 			preflight.ReasonSide, []string{"the vendor anthropic publishes maxSide 8000"},
 		},
+		"an animation of another type than the vendor refuses": {
+			at(request(human(movingWebP)), router.TransportOpenAIChatCompletions, "api.openai.com", "gpt-5.5"), "", nil,
+		},
+		"14 images, one of 4097 px, where 15 have another limit": {deepSeek(request(human(append(pictures("p", 13), sized("w", 4097, 10))...))), "", nil},
+		"15 images, one of 4097 px": {
+			deepSeek(request(human(append(pictures("p", 14), sized("w", 4097, 10))...))), preflight.ReasonSideAmongMany, []string{"15 required images", "4096 pixels", "the vendor deepseek"},
+		},
+		"15 images, one of 4096 px": {deepSeek(request(human(append(pictures("p", 14), sized("w", 4096, 10))...))), "", nil},
 		"a URL where only bytes are taken": {
 			at(request(human(remote)), router.TransportOpenAIChatCompletions, "ollama.team.svc:11434", "qwen3-vl"), preflight.ReasonSource, []string{"is given as url", "the vendor ollama"},
 		},
@@ -172,7 +186,11 @@ func TestABodyOverTheVendorsLimit(t *testing.T) {
 		t.Errorf("allowed %t, left out %q: %v", v.Allowed, left(v), v.Refusal)
 	}
 	text := request(human())
-	text.BodyBytes = 32_000_001
+	text.BodyBytes = 32_000_000
+	if v := preflight.Review(anthropic(text)); !v.Allowed {
+		t.Errorf("a body of exactly 32 MB: %v", v.Refusal)
+	}
+	text.BodyBytes++
 	v = preflight.Review(anthropic(text))
 	if v.Allowed || v.Refusal.Kind != fault.BudgetExceeded || v.Refusal.Status() != 413 {
 		t.Errorf("a body of text alone: allowed %t, %v", v.Allowed, v.Refusal)

@@ -6,7 +6,6 @@ package review
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"hash"
@@ -117,14 +116,9 @@ func told(image *preflight.Image, facts *message.Facts) {
 	}
 }
 
-// base64Bytes is the length of n bytes in base64, with padding.
-func base64Bytes(n int64) int64 {
-	const most = 1 << 60 // far beyond what any limit allows, and what may be multiplied
-	if n > most {
-		return most
-	}
-	return (n + 2) / 3 * int64(base64.StdEncoding.EncodedLen(3))
-}
+// base64Bytes is the length of n bytes in base64, with padding, as far as it may be
+// summed: what is told may be far beyond what any limit allows.
+func base64Bytes(n int64) int64 { return min(vendors.Base64Length(n), 1<<40) }
 
 // probed fills in what the first bytes of an image of size bytes tell.
 func probed(image *preflight.Image, head []byte, size int64) {

@@ -12,26 +12,6 @@ func Text(bytes int64) int64 {
 	return bytes/4 + (bytes%4+3)/4
 }
 
-// Request is what is known of a request's input.
-type Request struct {
-	// BodyBytes is the length of its JSON body.
-	BodyBytes int64
-	// OmittedBytes is how much of the body is not input: the fields that limit the
-	// output, and thinking.
-	OmittedBytes int64
-	// ImageBytes is how much of the body is image data, in base64. It is not
-	// counted as text.
-	ImageBytes int64
-	// ImageTokens is the sum of the images' estimates.
-	ImageTokens int64
-}
-
-// InputTokens estimates the input: the text without image data, and the images
-// by their own estimate.
-func (r Request) InputTokens() int64 {
-	return Text(r.BodyBytes-max(r.OmittedBytes, 0)-max(r.ImageBytes, 0)) + max(r.ImageTokens, 0)
-}
-
 // The bounds of Headroom, in tokens.
 const (
 	minHeadroom = 4096

@@ -46,17 +46,3 @@ func TestTextIsFourBytesAToken(t *testing.T) {
 		}
 	}
 }
-
-func TestImagesAreNotCountedAsText(t *testing.T) {
-	// 8 MiB of base64 would be 2 million tokens of text.
-	r := Request{BodyBytes: 8<<20 + 4100, OmittedBytes: 100, ImageBytes: 8 << 20, ImageTokens: 1568}
-	if got := r.InputTokens(); got != 1000+1568 {
-		t.Errorf("the input is %d tokens, want %d", got, 1000+1568)
-	}
-	if got := ClampOutput(64_000, 100_000, r.InputTokens()); got != 64_000 {
-		t.Errorf("the output is clamped to %d", got)
-	}
-	if got := (Request{BodyBytes: 10, ImageBytes: 20, ImageTokens: -3}).InputTokens(); got != 0 {
-		t.Errorf("more image than body gives %d tokens", got)
-	}
-}

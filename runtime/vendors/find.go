@@ -22,7 +22,7 @@ var limitsJSON []byte
 
 // vendor is an entry of the file.
 type vendor struct {
-	// Name is how findings call it.
+	// Name is how messages call it.
 	Name string `json:"name"`
 	// Hosts are its endpoints; see matchHost.
 	Hosts []string `json:"hosts"`
@@ -192,7 +192,7 @@ func (v *vendor) check() error {
 }
 
 func (l Limit) check() error {
-	k, ok := kinds[l.Name]
+	unit, ok := units[l.Name]
 	switch {
 	case !ok:
 		return errors.New("unknown name")
@@ -200,9 +200,9 @@ func (l Limit) check() error {
 		return errors.New("no source")
 	case l.Confidence != Published && l.Confidence != ThirdParty:
 		return fmt.Errorf("unknown confidence %q", l.Confidence)
-	case k.unit != "" && (l.Value <= 0 || len(l.Words) > 0):
+	case unit != "" && (l.Value <= 0 || len(l.Words) > 0):
 		return errors.New("wants a value above 0 and no words")
-	case k.unit == "" && (l.Value != 0 || len(l.Words) == 0):
+	case unit == "" && (l.Value != 0 || len(l.Words) == 0):
 		return errors.New("wants words and no value")
 	case l.Name == Animation && (len(l.Words) != 1 || (l.Words[0] == AnimationFirstFrame) != l.Advice || l.Words[0] != AnimationFirstFrame && l.Words[0] != AnimationRefused):
 		return errors.New("wants refused, or firstFrame as advice")

@@ -174,10 +174,9 @@ func FuzzFind(f *testing.F) {
 		if (got.By == ByNothing) != (got.Vendor == "") || got.By == ByNothing && len(got.All()) > 0 {
 			t.Fatalf("found %q by %q with %d limits", got.Vendor, got.By, len(got.All()))
 		}
-		huge := Image{Width: 1 << 40, Height: 1 << 40, Bytes: 1 << 62, MediaType: "image/x", Animated: true, Source: "url"}
-		for _, found := range got.Check(Request{Images: []Image{huge, {}, huge}, BodyBytes: 1 << 62, WindowTokens: 1}) {
-			if found.String() == "" || found.Limit.Source == "" || found.Image < Whole || found.Image > 2 {
-				t.Fatalf("%+v", found)
+		for _, l := range got.All() {
+			if l.Source == "" || l.String() == "" {
+				t.Fatalf("%+v", l)
 			}
 		}
 	})

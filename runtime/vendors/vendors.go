@@ -6,18 +6,19 @@
 // which types, and what becomes of animations.
 //
 // The limits are data (limits.json), each with its source. [Find] says which
-// vendor serves an endpoint, [Limits.Check] compares a request with what that
-// vendor accepts, before anything is sent: a refused image stays in the
-// conversation and would fail every later turn.
+// vendor serves an endpoint. Package preflight holds requests to its limits before
+// anything is sent: a refused image stays in the conversation and would fail every
+// later turn.
 //
 // What an image costs, and images that a vendor refuses for their number of
 // patches or their aspect ratio, are in package tokens.
 //
-// The package is pure: facts in, findings out.
+// The package is pure.
 package vendors
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -56,7 +57,15 @@ const (
 
 // Unit is the unit of a limit's value: images, bytes or px; empty for those that
 // are a list of words.
-func (n Name) Unit() string { return kinds[n].unit }
+func (n Name) Unit() string { return units[n] }
+
+// units are the units of all names.
+var units = map[Name]string{
+	MaxImages: "images", MaxImagesPerMessage: "images",
+	MaxImageBytes: "bytes", MaxImageBase64Bytes: "bytes", MaxTotalImageBytes: "bytes", MaxTotalBase64Bytes: "bytes", MaxRequestBytes: "bytes",
+	MaxSide: "px", MaxPixels: "px",
+	MediaTypes: "", Sources: "", Animation: "",
+}
 
 // Confidence says how a limit is known, in the words of package tokens: published
 // or third-party.
@@ -66,8 +75,6 @@ type Confidence string
 const (
 	Published  Confidence = "published"
 	ThirdParty Confidence = "third-party"
-	// Declared: the provider's models[] says so.
-	Declared Confidence = "declared"
 )
 
 // Limit is one limit of a vendor.
@@ -155,51 +162,16 @@ func (l Limits) Get(name Name) (limit Limit, ok bool) {
 	return Limit{}, false
 }
 
-// Declaration is what a provider's models[].limits says of a model; 0 and nil are
-// what it does not say.
-type Declaration struct {
-	MaxImages int64
-	// MaxImageBytes counts an image as it is sent, which is in base64.
-	MaxImageBytes   int64
-	MaxImageSide    int64
-	MaxRequestBytes int64
-	MediaTypes      []string
-	// Source says where it is declared, for messages.
-	Source string
-}
-
-// With replaces the table's limits by what is declared: who runs a provider knows
-// it better than a table. Limits that hold from a number of images on stay.
-func (l Limits) With(d Declaration) Limits {
-	source := d.Source
-	if source == "" {
-		source = "the provider's models[].limits"
+// Base64Length is the length of n bytes in base64, with padding; the largest int64
+// where it would be more than that.
+func Base64Length(n int64) int64 {
+	switch {
+	case n <= 0:
+		return 0
+	case n > math.MaxInt64/4*3:
+		return math.MaxInt64
 	}
-	put := func(limit Limit, replaced ...Name) {
-		limit.Source, limit.Confidence = source, Declared
-		l.list = slices.DeleteFunc(slices.Clone(l.list), func(old Limit) bool {
-			return old.FromImages == 0 && slices.Contains(replaced, old.Name)
-		})
-		l.list = append(l.list, limit)
-	}
-	for _, n := range []struct {
-		value    int64
-		name     Name
-		replaced []Name
-	}{
-		{d.MaxImages, MaxImages, []Name{MaxImages}},
-		{d.MaxImageBytes, MaxImageBase64Bytes, []Name{MaxImageBase64Bytes, MaxImageBytes}},
-		{d.MaxImageSide, MaxSide, []Name{MaxSide}},
-		{d.MaxRequestBytes, MaxRequestBytes, []Name{MaxRequestBytes}},
-	} {
-		if n.value > 0 {
-			put(Limit{Name: n.name, Value: n.value}, n.replaced...)
-		}
-	}
-	if len(d.MediaTypes) > 0 {
-		put(Limit{Name: MediaTypes, Words: slices.Clone(d.MediaTypes)}, MediaTypes)
-	}
-	return l
+	return (n-1)/3*4 + 4
 }
 
 // String names the limit with its value, such as "maxSide 8000 px".
