@@ -43,83 +43,45 @@ func undecodable(err error) *Error {
 }
 
 // Memory is the most that making a copy takes, in bytes, as far as the header
-// tells: what the decoder makes, the copy's pixels twice (once more when they are
-// turned), and its file.
+// tells: what the decoder makes, the copy's pixels (twice where they are turned),
+// and its file. Where a picture within the file is larger than the file says, which
+// the probe sees, the larger one counts.
 func Memory(data []byte, facts probe.Facts, limits Limits) int64 {
 	w, h := Size(facts.Width, facts.Height, limits)
-	file := limits.MaxBytes
-	if file <= 0 {
-		file = 4 * int64(w) * int64(h)
+	pixels := 4 * int64(w) * int64(h)
+	file := pixels // and not much more of what compresses worst
+	if limits.MaxBytes > 0 {
+		file = min(file, limits.MaxBytes)
 	}
-	return times(facts.Pixels(), perPixel(data, facts)) + times(uint64(w)*uint64(h), 8) + file
+	if facts.Orientation > 1 {
+		pixels *= 2
+	}
+	return decodedBytes(data, facts) + pixels + file
 }
 
-// mostMemory stands for anything that is too much, far from overflows.
-const mostMemory = 1 << 50
+// mostPixels is more than any decoder can take, and far from overflows.
+const mostPixels = 1 << 40
 
-func times(pixels uint64, bytes int64) int64 {
-	if pixels > mostMemory/16/64 {
-		return mostMemory
-	}
-	return int64(pixels) * bytes
-}
-
-// perPixel is what the decoders make for each pixel, in bytes: the standard
-// library's as of Go 1.26, and golang.org/x/image's.
-func perPixel(data []byte, facts probe.Facts) int64 {
+// decodedBytes is what the decoders make, in bytes: the standard library's as of
+// Go 1.26, and golang.org/x/image's.
+func decodedBytes(data []byte, facts probe.Facts) int64 {
+	pixels := int64(min(facts.Pixels(), mostPixels))
 	switch facts.MediaType {
 	case probe.PNG:
 		n := int64(4) // RGBA; fewer for grey and palettes
 		if facts.Bits == 16 {
 			n = 8
 		}
-		if len(data) > pngInterlace && data[pngInterlace] != 0 { // interlaced: each pass is an image too
+		if len(data) > pngInterlace && data[pngInterlace] != 0 { // each pass is an image too
 			n *= 2
 		}
-		return n
+		return n * pixels
 	case probe.JPEG:
-		return jpegPerPixel(data, facts)
+		return jpegBytes(data, pixels)
 	case probe.GIF:
-		return 1
+		return pixels
 	}
-	return 8 // WebP: lossless NRGBA, and what it is transformed from
-}
-
-// jpegPerPixel is a byte for each component, and 4 more in a progressive one,
-// whose coefficients are kept. Subsampled components count as whole ones.
-func jpegPerPixel(data []byte, facts probe.Facts) int64 {
-	n := int64(3)
-	if facts.CMYK {
-		n = 8 // planes, and the CMYK image that is made of them
-	}
-	if !baseline(data) {
-		n *= 5
-	}
-	return n
-}
-
-// baseline reports whether a JPEG's first frame header is that of a sequential
-// image. It walks the segments; anything unexpected counts as not.
-func baseline(data []byte) bool {
-	for at := 2; at+4 <= len(data); {
-		if data[at] != 0xff {
-			return false
-		}
-		switch m := data[at+1]; {
-		case m == 0xff: // a fill byte
-			at++
-			continue
-		case m == 0xc0 || m == 0xc1:
-			return true
-		case m == 0xc2 || m == 0xda || m == 0xd9:
-			return false
-		case m == 0x01 || m >= 0xd0 && m <= 0xd8: // without a length
-			at += 2
-			continue
-		}
-		at += 2 + int(data[at+2])<<8 + int(data[at+3])
-	}
-	return false
+	return 8 * pixels // WebP: lossless NRGBA, and what it is transformed from
 }
 
 // pngInterlace is where a PNG says whether it is interlaced: the last byte of its
