@@ -43,18 +43,15 @@ func undecodable(err error) *Error {
 }
 
 // Memory is the most that making a copy takes, in bytes, as far as the header
-// tells: what the decoder makes, the copy's pixels (twice where they are turned),
-// and its file. Where a picture within the file is larger than the file says, which
-// the probe sees, the larger one counts.
+// tells: what the decoder makes, the copy's pixels, and its file. Where a picture
+// within the file is larger than the file says, which the probe sees, the larger one
+// counts.
 func Memory(data []byte, facts probe.Facts, limits Limits) int64 {
 	w, h := Size(facts.Width, facts.Height, limits)
 	pixels := 4 * int64(w) * int64(h)
 	file := pixels // and not much more of what compresses worst
 	if limits.MaxBytes > 0 {
 		file = min(file, limits.MaxBytes)
-	}
-	if facts.Orientation > 1 {
-		pixels *= 2
 	}
 	return decodedBytes(data, facts) + pixels + file
 }

@@ -127,7 +127,7 @@ const attempts = 8
 // fit encodes, and makes smaller what has too many bytes.
 func fit(src image.Image, canvas image.Rectangle, facts probe.Facts, width, height int, limits Limits) (*Copy, error) {
 	for range attempts {
-		pixels := upright(resample(src, canvas, width, height), facts.Orientation)
+		pixels := resample(src, canvas, width, height, facts.Orientation)
 		least := int64(0) // bytes of the smallest file
 		for _, kind := range kinds(pixels, facts.MediaType, limits.MediaTypes) {
 			file := &boundedFile{max: limits.MaxBytes}

@@ -77,11 +77,12 @@ func cubic(x float64) float64 {
 	return 0
 }
 
-// resample makes an image of width x height of a source that stands somewhere on
-// a canvas; the rest of the canvas is transparent. It holds one row of the
-// source, and as many of the result's width as the kernel is high.
-func resample(src image.Image, canvas image.Rectangle, width, height int) *image.RGBA {
-	out := image.NewRGBA(image.Rect(0, 0, width, height))
+// resample makes an image of width x height, before it is turned upright, of a
+// source that stands somewhere on a canvas; the rest of the canvas is transparent.
+// It holds one row of the source, and as many of the result's width as the kernel
+// is high.
+func resample(src image.Image, canvas image.Rectangle, width, height, orientation int) *image.RGBA {
+	out, line := newUpright(width, height, orientation), make([]byte, 4*width)
 	across, down := taps(canvas.Dx(), width), taps(canvas.Dy(), height)
 	row := image.NewRGBA(image.Rect(0, 0, canvas.Dx(), 1))
 	rows := newRing(down, width)
@@ -92,9 +93,10 @@ func resample(src image.Image, canvas image.Rectangle, width, height int) *image
 			draw.Draw(row, row.Rect, src, image.Pt(canvas.Min.X, canvas.Min.Y+next), draw.Src)
 			squeeze(rows.at(next), row.Pix, across)
 		}
-		rows.blend(out.Pix[y*out.Stride:y*out.Stride+4*width], t)
+		rows.blend(line, t)
+		out.put(y, line)
 	}
-	return out
+	return out.RGBA
 }
 
 // squeeze resamples a row; samples are premultiplied.

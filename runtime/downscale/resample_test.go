@@ -25,7 +25,7 @@ func TestResamplingIsThatOfXImage(t *testing.T) {
 		src := noise(w, h, 255)
 		want := image.NewRGBA(image.Rect(0, 0, dw, dh))
 		draw.CatmullRom.Scale(want, want.Rect, src, src.Rect, draw.Src, nil)
-		got := resample(src, src.Rect, dw, dh)
+		got := resample(src, src.Rect, dw, dh, 1)
 		for i := range got.Pix {
 			if d := int(got.Pix[i]) - int(want.Pix[i]); d < -2 || d > 2 {
 				t.Fatalf("%dx%d to %dx%d: sample %d is %d, x/image has %d", w, h, dw, dh, i, got.Pix[i], want.Pix[i])
@@ -36,7 +36,7 @@ func TestResamplingIsThatOfXImage(t *testing.T) {
 
 func TestAPictureOfItsOwnSizeStaysAsItIs(t *testing.T) {
 	src := noise(37, 23, 255)
-	got := resample(src, src.Rect, 37, 23)
+	got := resample(src, src.Rect, 37, 23, 1)
 	for y := range 23 {
 		for x := range 37 {
 			if color.NRGBAModel.Convert(got.At(x, y)) != src.At(x, y) {
@@ -49,7 +49,7 @@ func TestAPictureOfItsOwnSizeStaysAsItIs(t *testing.T) {
 func TestAFlatColourStaysThatColour(t *testing.T) {
 	src := image.NewUniform(color.RGBA{R: 200, G: 7, B: 255, A: 255})
 	for _, size := range [][4]int{{1000, 3, 7, 2}, {64, 64, 63, 1}, {3000, 2000, 1, 1}, {5, 5, 4, 4}} {
-		got := resample(src, image.Rect(0, 0, size[0], size[1]), size[2], size[3])
+		got := resample(src, image.Rect(0, 0, size[0], size[1]), size[2], size[3], 1)
 		for i := 0; i < len(got.Pix); i += 4 {
 			if got.Pix[i] != 200 || got.Pix[i+1] != 7 || got.Pix[i+2] != 255 || got.Pix[i+3] != 255 {
 				t.Fatalf("%v: %v", size, got.Pix[i:i+4])
@@ -61,7 +61,7 @@ func TestAFlatColourStaysThatColour(t *testing.T) {
 // TestPixelsAreTheSameOnEveryMachine pins what Version promises.
 func TestPixelsAreTheSameOnEveryMachine(t *testing.T) {
 	src := noise(301, 203, 200)
-	sum := sha256.Sum256(resample(src, src.Rect, 97, 65).Pix)
+	sum := sha256.Sum256(resample(src, src.Rect, 97, 65, 1).Pix)
 	const want = "9718a4664c3dca2a"
 	if got := hex.EncodeToString(sum[:8]); got != want {
 		t.Errorf("the pixels are %s, not %s: with other ones, change Version", got, want)

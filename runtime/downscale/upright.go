@@ -5,39 +5,47 @@ package downscale
 
 import "image"
 
-// upright applies an EXIF orientation, 1 to 8: where the stored image's rows and
-// columns stand in the picture.
-func upright(src *image.RGBA, orientation int) *image.RGBA {
-	w, h := src.Rect.Dx(), src.Rect.Dy()
-	var from func(x, y int) (int, int) // the stored pixel of one of the picture
+// uprightImage is an image that takes the stored image's rows and puts them where
+// an EXIF orientation, 1 to 8, has them in the picture.
+type uprightImage struct {
+	*image.RGBA
+	// to is where a stored pixel goes; nil where it stays.
+	to func(x, y int) (int, int)
+}
+
+// newUpright makes room for a stored image of w x h.
+func newUpright(w, h, orientation int) uprightImage {
+	var to func(x, y int) (int, int)
 	switch orientation {
 	case 2: // mirrored
-		from = func(x, y int) (int, int) { return w - 1 - x, y }
+		to = func(x, y int) (int, int) { return w - 1 - x, y }
 	case 3: // turned by a half
-		from = func(x, y int) (int, int) { return w - 1 - x, h - 1 - y }
+		to = func(x, y int) (int, int) { return w - 1 - x, h - 1 - y }
 	case 4: // mirrored upside down
-		from = func(x, y int) (int, int) { return x, h - 1 - y }
+		to = func(x, y int) (int, int) { return x, h - 1 - y }
 	case 5: // transposed
-		from = func(x, y int) (int, int) { return y, x }
+		to = func(x, y int) (int, int) { return y, x }
 	case 6: // to be turned clockwise
-		from = func(x, y int) (int, int) { return y, h - 1 - x }
+		to = func(x, y int) (int, int) { return h - 1 - y, x }
 	case 7: // transposed over the other diagonal
-		from = func(x, y int) (int, int) { return w - 1 - y, h - 1 - x }
+		to = func(x, y int) (int, int) { return h - 1 - y, w - 1 - x }
 	case 8: // to be turned counterclockwise
-		from = func(x, y int) (int, int) { return w - 1 - y, x }
-	default:
-		return src
+		to = func(x, y int) (int, int) { return y, w - 1 - x }
 	}
-	size := image.Rect(0, 0, w, h)
-	if orientation >= 5 {
-		size = image.Rect(0, 0, h, w)
+	if orientation >= 5 && orientation <= 8 {
+		return uprightImage{image.NewRGBA(image.Rect(0, 0, h, w)), to}
 	}
-	out := image.NewRGBA(size)
-	for y := range size.Max.Y {
-		for x := range size.Max.X {
-			sx, sy := from(x, y)
-			copy(out.Pix[out.PixOffset(x, y):][:4], src.Pix[src.PixOffset(sx, sy):][:4])
-		}
+	return uprightImage{image.NewRGBA(image.Rect(0, 0, w, h)), to}
+}
+
+// put puts a stored row in its place.
+func (u uprightImage) put(y int, row []byte) {
+	if u.to == nil {
+		copy(u.Pix[y*u.Stride:], row)
+		return
 	}
-	return out
+	for x := range len(row) / 4 {
+		tx, ty := u.to(x, y)
+		copy(u.Pix[u.PixOffset(tx, ty):][:4], row[4*x:])
+	}
 }
