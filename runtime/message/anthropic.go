@@ -159,7 +159,7 @@ func (s *scan) source(p *picture, image *Image) bool {
 	case p.kind == "url" && p.hasURL:
 		s.address(image, p.url)
 		if image.Source != Remote { // data has its own type of source
-			*image = Image{Source: Unknown, Why: "its url is none of http and https"}
+			*image = Image{Source: Unknown, Why: "its url is none of http and https", Unread: image.Source == Inline || image.Unread}
 		}
 	case p.kind == "file" && p.file:
 		image.Source = FileID

@@ -119,6 +119,10 @@ type Image struct {
 	Source  Source
 	// Why is a short clause that says what is wrong with an Unknown source.
 	Why string
+	// Unread says that an Unknown source holds what some server may take for
+	// data: a data URL in a form that is not read, or text without a scheme, which
+	// several decode as bare base64. Nothing can be said of such an image.
+	Unread bool
 	// MediaType is the declared one, lower case and without parameters; "" when none is.
 	MediaType string
 	// Detail is the vendor's word for the resolution, lower case and, for Gemini,

@@ -77,6 +77,12 @@ func (i *Image) inline(p *picture) {
 
 func (i *Image) unknown(why string) { i.Source, i.Why = Unknown, why }
 
+// unread is unknown, of what may be data all the same.
+func (i *Image) unread(why string) {
+	i.unknown(why)
+	i.Unread = true
+}
+
 // facts makes of an image what its sender tells about it.
 func (i *Image) facts(s *scanner, p *picture) {
 	digest := ""
@@ -133,21 +139,24 @@ const longestHead = 256
 
 // address tells what is behind a URL. A data URL (RFC 2397) is taken as vendors
 // do: data in any case, a media type with parameters or none, and base64 last
-// before the comma; what follows is not percent-decoded.
+// before the comma; what follows is not percent-decoded. White space and control
+// characters before it are passed, as URL parsers do.
 func (s *scan) address(i *Image, t text) {
 	var buf [longestHead]byte
 	head, rest := s.head(t, buf[:0])
-	scheme, after, ok := strings.Cut(string(head), ":")
+	scheme, after, ok := strings.Cut(strings.TrimLeftFunc(string(head), func(r rune) bool { return r <= ' ' }), ":")
 	scheme = strings.ToLower(scheme)
 	switch {
 	case t.size == 0:
 		i.unknown("its URL is empty")
 	case ok && (scheme == "http" || scheme == "https"):
 		i.Source = Remote
-	case !ok || scheme != "data":
+	case !ok:
+		i.unread("its URL is none of data, http and https")
+	case scheme != "data":
 		i.unknown("its URL is none of data, http and https")
 	case rest < 0:
-		i.unknown("its data URL has no comma")
+		i.unread("its data URL has no comma")
 	default:
 		s.dataURL(i, after[:len(after)-1], text{Span{rest, t.End}, t.escaped, t.size - len(head)})
 	}
@@ -159,9 +168,9 @@ func (s *scan) dataURL(i *Image, head string, data text) {
 	at := strings.LastIndexByte(head, ';')
 	switch {
 	case at < 0 || !strings.EqualFold(strings.TrimSpace(head[at+1:]), "base64"):
-		i.unknown("its data URL is not base64")
+		i.unread("its data URL is not base64")
 	case data.size == 0:
-		i.unknown("its data URL is empty")
+		i.unread("its data URL is empty")
 	default:
 		i.Source, i.Data, i.DataBytes, i.Escaped = Inline, data.Span, data.size, data.size < data.Len()
 	}

@@ -157,20 +157,20 @@ func TestMalformedDataURLsAreUnknownAndSaidToBe(t *testing.T) {
 		"data:image/png,QUJD":              "its data URL is not base64",
 		"data:image/png;base64;x=1,QUJD":   "its data URL is not base64",
 		"data:,QUJD":                       "its data URL is not base64",
-		"\tdata:image/png;base64,QUJD":     "its URL is none of data, http and https",
 		"file:///etc/passwd":               "its URL is none of data, http and https",
 		"QUJD":                             "its URL is none of data, http and https",
 		"/a.png":                           "its URL is none of data, http and https",
 		"data:" + strings.Repeat("x", 300): "its data URL has no comma",
 	} {
 		r := mustScan(t, OpenAIChat, fmt.Sprintf(`{"messages":[{"content":[{"type":"image_url","image_url":{"url":%q}}]}]}`, url))
-		if i := r.Images[0]; i.Source != Unknown || i.Why != want || i.Data != (Span{}) {
+		if i := r.Images[0]; i.Source != Unknown || i.Why != want || i.Data != (Span{}) || i.Unread != (url != "" && !strings.HasPrefix(url, "file:")) {
 			t.Errorf("%q: %+v", url, i)
 		}
 	}
 	for url, media := range map[string]string{
 		"data:;base64,QUJD": "", "data:image/PNG;base64,QUJD": "image/png", "DATA:image/png;charset=utf-8;name=\\\"a\\\";Base64,QUJD": "image/png",
-		"data: image/jpeg ; base64 ,QUJD": "image/jpeg", "data:application/pdf;base64,QUJD": "application/pdf",
+		`\t \u0001data:image/png;base64,QUJD`: "image/png",
+		"data: image/jpeg ; base64 ,QUJD":     "image/jpeg", "data:application/pdf;base64,QUJD": "application/pdf",
 	} {
 		body := `{"messages":[{"content":[{"type":"image_url","image_url":"` + url + `"}]}]}`
 		i := mustScan(t, OpenAIChat, body).Images[0]
