@@ -5,6 +5,7 @@ package review
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -18,7 +19,9 @@ import (
 // name is the declared model of that name; anything else is a model that is not
 // declared, of which its name alone tells.
 //
-// denied is set when the policy's allow-lists do not let the model look at images.
+// denied is set when the policy's allow-lists do not let the model look at
+// images. One that is not declared is on no list, unless a provider of the
+// profile that is asked for its models could have it on an allowed route.
 func (r *review) candidate(scanned *message.Request, grant Grant) (candidate preflight.Candidate, denied *fault.Fault) {
 	name := r.req.Model
 	if name == "" {
@@ -29,17 +32,45 @@ func (r *review) candidate(scanned *message.Request, grant Grant) (candidate pre
 	}
 	entry, found := r.entry(name, grant)
 	if !found {
-		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, nil
+		if len(grant.Profile.Allow) > 0 && !discoverable(name, grant) {
+			denied = notAllowed(name)
+		}
+		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, denied
 	}
 	candidate = preflight.Candidate{
 		Route: entry.Route.String(), Model: entry.Model.Name, Transport: entry.Provider.Transport,
 		Host: hostOf(entry.Endpoint.URL), Declared: entry.Model,
 	}
 	if !grant.Profile.Allows(entry.Route, entry.Provider.Name) {
-		denied = fault.New(fault.PolicyDenied, "ModelNotAllowed", "the policy's allow-lists do not let the model %s look at images", candidate.Route).
-			With("model", candidate.Route).Hint("Choose a model that the policy allows, or leave the images out.")
+		denied = notAllowed(candidate.Route)
 	}
 	return candidate, denied
+}
+
+func notAllowed(model string) *fault.Fault {
+	f := fault.New(fault.PolicyDenied, "ModelNotAllowed", "the policy's allow-lists do not let the model %s look at images", clip(model))
+	if model == "" {
+		f = fault.New(fault.PolicyDenied, "ModelNotAllowed", "the request names no model; the policy's allow-lists let only those that they name look at images")
+	}
+	return f.With("model", clip(model)).Hint("Choose a model that the policy allows, or leave the images out.")
+}
+
+// discoverable reports whether a model that is not declared could be found at an
+// endpoint of the profile under a route that the allow-lists have.
+func discoverable(name string, grant Grant) bool {
+	asked, err := router.ParseRoute(name)
+	asked = grant.Catalog.Canonical(asked)
+	routed := err == nil && slices.ContainsFunc(grant.Profile.Providers, func(use router.ProviderUse) bool { return use.Alias == asked.Provider })
+	for at := range grant.Catalog.Discoverable() {
+		route := at.Route
+		if route.Model = strings.TrimPrefix(name, "models/"); routed {
+			route.Model = asked.Model
+		}
+		if name != "" && (!routed || route == asked) && grant.Profile.Allows(route, at.Provider.Name) {
+			return true
+		}
+	}
+	return false
 }
 
 // entry looks a name up in the profile's catalog.

@@ -49,6 +49,11 @@ func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]pre
 			image.Source = vendors.SourceURL
 		case message.FileID:
 			image.Source = vendors.SourceFile
+		case message.Unknown:
+			if from.Unread {
+				image.Bad = fault.New(fault.InvalidToolInput, "DataNotRead", "the image %s is given in a form that cannot be looked at: %s", image.ID, from.Why).
+					Hint("Give a data URL as data:image/png;base64,…, or the address of the image.")
+			}
 		}
 		if from.InError && scanned.Dialect == message.AnthropicMessages && image.Bad == nil {
 			image.Bad = fault.New(fault.InvalidToolInput, "ImageInErrorResult", "the image %s stands in a tool's result that is marked as an error, in which the vendor takes text alone", image.ID).

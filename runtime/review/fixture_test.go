@@ -20,8 +20,9 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-// document has two profiles: policy/default takes two different images, and
-// policy/narrow may use eye-2 alone.
+// document has two profiles: policy/default takes two different images,
+// policy/narrow may use eye-2 alone, and policy/found every eye of a provider
+// that is asked for its models.
 func document() *router.Document {
 	limits := router.Limits{
 		Image:   router.ImageLimits{MaxBytes: 20 << 20, MaxPixels: 50_000_000},
@@ -34,6 +35,10 @@ func document() *router.Document {
 		Profiles: []router.Profile{
 			{ID: "policy/default", Providers: uses, Limits: limits},
 			{ID: "policy/narrow", Providers: uses, Limits: limits, Allow: []router.AllowList{{From: "team-a/narrow", Globs: []string{"*/eye-2"}}}},
+			{
+				ID: "policy/found", Providers: append(uses[:2:2], router.ProviderUse{Alias: "any", Provider: "team-a/any"}), Limits: limits,
+				Allow: []router.AllowList{{From: "team-a/found", Globs: []string{"any@*/eye-*", "lab@*"}}},
+			},
 		},
 		Providers: []router.Provider{
 			{
@@ -47,6 +52,10 @@ func document() *router.Document {
 			{
 				Name: "team-a/far", Transport: router.TransportAnthropicMessages, Endpoints: []router.Endpoint{endpoint("api", "https://api.anthropic.com")},
 				Models: []router.Model{{Name: "eye-2", ImageInput: true, ContextWindowTokens: 200_000, Family: "claude-high"}, {Name: "claude-opus-4-7", ImageInput: true, ContextWindowTokens: 200_000}},
+			},
+			{
+				Name: "team-a/any", Transport: router.TransportOpenAIChatCompletions, Discovery: &router.Discovery{Interval: "10m0s"},
+				Endpoints: []router.Endpoint{endpoint("main", "http://any.team-a.svc/v1")}, Models: []router.Model{},
 			},
 		},
 	}

@@ -138,6 +138,13 @@ func TestTheModelIsFoundByItsNameOrRoute(t *testing.T) {
 		"nobody's route":                         {body: "lab@main/eye-9", warns: "the model lab@main/eye-9 is not declared"},
 		"no name":                                {warns: "the model is not declared"},
 		"a model that the policy does not allow": {body: "eye-1", profile: "policy/narrow", refuses: "ModelNotAllowed"},
+		"a name that no list of the policy has":  {body: "gpt-5.1", profile: "policy/narrow", refuses: "ModelNotAllowed"},
+		"a route that no list of the policy has": {body: "lab@main/eye-9", profile: "policy/narrow", refuses: "ModelNotAllowed"},
+		"no name, where the policy has lists":    {profile: "policy/narrow", refuses: "ModelNotAllowed"},
+		"a name that may be found, and allowed":  {body: "eye-3", profile: "policy/found", warns: "the model eye-3 is not declared"},
+		"a route that may be found, and allowed": {body: "any/eye-3", profile: "policy/found", warns: "the model any/eye-3 is not declared"},
+		"a route of another, not to be found":    {body: "lab/eye-3", profile: "policy/found", refuses: "ModelNotAllowed"},
+		"a name that may be found, not allowed":  {body: "ear-3", profile: "policy/found", refuses: "ModelNotAllowed"},
 		"a route that the policy allows":         {body: "lab@spare/eye-2", profile: "policy/narrow", window: 100_000},
 		"a model that takes text alone":          {body: "text-1", refuses: "ModelLacksImageInput"},
 	} {
@@ -193,6 +200,11 @@ func TestImagesAreJudgedByTheirBytes(t *testing.T) {
 		"a JPEG with its size behind 64 KiB":         {url: "data:image/jpeg;base64," + encoded(late), warns: "1 of the images have no known width and height"},
 		"an image elsewhere":                         {url: "https://example.com/a.png", warns: "1 of the images have no known size in bytes"},
 		"an address that nobody knows":               {url: "s3://bucket/a.png", warns: "the first at messages[0].content[1] (its URL is none of data, http and https)"},
+		"a PNG behind a space":                       {url: " data:image/png;base64,@png:64x48@"},
+		"too many pixels behind a space":             {url: " data:image/png;base64,@png:10000x5001@", reason: "TooManyPixels"},
+		"a data URL whose head does not end":         {url: "data:image/png;" + strings.Repeat("x", 300) + ";base64,@png:10000x5001@", reason: "DataNotRead"},
+		"a data URL with base64 in its middle":       {url: "data:image/png;base64;x=y,@png:10000x5001@", reason: "DataNotRead"},
+		"bare base64":                                {url: "@png:10000x5001@", reason: "DataNotRead"},
 		"more bytes than a policy takes in an image": {url: "data:image/png;base64," + encoded(append(pngOf(64, 48), make([]byte, 20<<20)...)), reason: "TooManyBytes"},
 	} {
 		response := judged(t, &review.Request{Dialect: message.OpenAIChat, Body: chatWith("eye-1", tc.url)})
