@@ -5,7 +5,6 @@ package review
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -20,8 +19,7 @@ import (
 // declared, of which its name alone tells.
 //
 // denied is set when the policy's allow-lists do not let the model look at
-// images. One that is not declared is on no list, unless a provider of the
-// profile that is asked for its models could have it on an allowed route.
+// images; see mayBeAllowed for one that is not declared.
 func (r *review) candidate(scanned *message.Request, grant Grant) (candidate preflight.Candidate, denied *fault.Fault) {
 	name := r.req.Model
 	if name == "" {
@@ -32,7 +30,7 @@ func (r *review) candidate(scanned *message.Request, grant Grant) (candidate pre
 	}
 	entry, found := r.entry(name, grant)
 	if !found {
-		if len(grant.Profile.Allow) > 0 && !discoverable(name, grant) {
+		if len(grant.Profile.Allow) > 0 && !mayBeAllowed(name, grant) {
 			denied = notAllowed(name)
 		}
 		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, denied
@@ -55,18 +53,19 @@ func notAllowed(model string) *fault.Fault {
 	return f.With("model", clip(model)).Hint("Choose a model that the policy allows, or leave the images out.")
 }
 
-// discoverable reports whether a model that is not declared could be found at an
-// endpoint of the profile under a route that the allow-lists have.
-func discoverable(name string, grant Grant) bool {
-	asked, err := router.ParseRoute(name)
-	asked = grant.Catalog.Canonical(asked)
-	routed := err == nil && slices.ContainsFunc(grant.Profile.Providers, func(use router.ProviderUse) bool { return use.Alias == asked.Provider })
+// mayBeAllowed reports whether the allow-lists have a model that is not declared:
+// under the route by which it is named, or, by its bare name, at an endpoint
+// that is asked for its models.
+func mayBeAllowed(name string, grant Grant) bool {
+	if route, err := router.ParseRoute(name); err == nil {
+		if at, _ := grant.Catalog.Find(route); at.Provider != nil {
+			return at.Endpoint != nil && grant.Profile.Allows(at.Route, at.Provider.Name)
+		}
+	}
 	for at := range grant.Catalog.Discoverable() {
 		route := at.Route
-		if route.Model = strings.TrimPrefix(name, "models/"); routed {
-			route.Model = asked.Model
-		}
-		if name != "" && (!routed || route == asked) && grant.Profile.Allows(route, at.Provider.Name) {
+		route.Model = strings.TrimPrefix(name, "models/")
+		if name != "" && grant.Profile.Allows(route, at.Provider.Name) {
 			return true
 		}
 	}
