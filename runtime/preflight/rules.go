@@ -48,7 +48,7 @@ func requestRules(b *bounds, single bool) []rule {
 	})
 	add(b.images, rule{
 		total: func(l *ledger) int64 { return l.all.images }, least: func(l *ledger) int64 { return l.required.images },
-		next: (*ledger).imageToShed, say: tooManyImages("images, each occurrence counted,"),
+		next: (*ledger).imageToShed, say: tooManyImages("images, each occurrence counted"),
 	})
 	add(b.perTurn, rule{total: (*ledger).crowdTotal, least: (*ledger).crowdLeast, next: (*ledger).crowdToShed, say: tooManyInMessage})
 	if b.many != nil {

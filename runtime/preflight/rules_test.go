@@ -91,7 +91,7 @@ func TestRequiredImagesOverALimitOfTheModelAreRefused(t *testing.T) {
 	}{
 		"too many of them": {
 			with(request(human(picture("a", kib), picture("a", kib))), maxImages(1)), preflight.ReasonImages, http.StatusBadRequest,
-			[]string{"2 required images, each occurrence counted", "the model own@local/any-model", "limits.maxImages 1"},
+			[]string{"2 required images, each occurrence counted; the model own@local/any-model", "limits.maxImages 1"},
 		},
 		"one of too many bytes as sent": {
 			with(request(human(picture("a", 30))), func(_ *preflight.Input, m *router.Model) { m.Limits.MaxImageBytes = 39 }), preflight.ReasonBytes, http.StatusBadRequest,
