@@ -182,7 +182,6 @@ func TestOrientationsAreApplied(t *testing.T) {
 		m := open(t, got)
 		w, h := 60, 30
 		along, beside := 20, 4 // in the dark, along the stored x
-		at := func(x, y int) image.Point { return image.Pt(x, y) }
 		if o >= 5 {
 			w, h = 30, 60
 			along, beside = 4, 20
@@ -191,7 +190,7 @@ func TestOrientationsAreApplied(t *testing.T) {
 			t.Fatalf("orientation %d: %d x %d", o, got.Width, got.Height)
 		}
 		place := func(dx, dy int) image.Point {
-			p := at(dx, dy)
+			p := image.Pt(dx, dy)
 			if corner.X == 1 {
 				p.X = w - 1 - p.X
 			}

@@ -104,7 +104,8 @@ func unshrinkable(refused *fault.Fault, err error) *fault.Fault {
 		return fault.As(err)
 	}
 	f.Message = fmt.Sprintf("%s; no smaller copy can be made of it: %s", f.Message, unshrinkableWhy[e.Reason])
-	f.With("downscale", string(e.Reason)).Because(err)
+	f.Cause = err
+	f.With("downscale", string(e.Reason))
 	if e.Reason == downscale.TooLarge {
 		f.With("decode_bytes", e.Memory).With("max_decode_bytes", e.MaxMemory)
 	}

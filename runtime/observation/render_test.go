@@ -134,3 +134,14 @@ func TestTextIsTheSameEveryTime(t *testing.T) {
 		}
 	}
 }
+
+func TestATextTellsOfTheCopyThatWasSent(t *testing.T) {
+	o := parsed(func(o *Observation) {
+		o.ImageSent = &ImageSent{Width: 1568, Height: 1045, ByteCount: 48213, SHA256: strings.Repeat("ab", 32), MIME: "image/jpeg"}
+	})
+	before, _ := requireDelimited(t, Text(&Result{VisualReference: testRef, Observation: o}))
+	line := "\nImage sent: a smaller copy of 1568x1045 pixels (image/jpeg, 48213 bytes, sha256 " + strings.Repeat("ab", 32) + "); every bbox is in its pixels\n"
+	if !strings.Contains(before, line) || !strings.Contains(before, "Size: 640x480 pixels") {
+		t.Errorf("the copy is not told of in:\n%s", before)
+	}
+}
