@@ -188,7 +188,10 @@ func TestALongRequestIsMeasuredAsItIsSent(t *testing.T) {
 	if !strings.Contains(f.fault.Message, "the request as sent has 30.5 MiB") || !strings.Contains(f.fault.Message, "the vendor anthropic publishes maxRequestBytes") || f.fault.Status() != 400 {
 		t.Errorf("fault %+v, status %d", f.fault, f.fault.Status())
 	}
-	r.view(look(limit/4*3 - 9000))
+	req := look((limit - 20_000) / 4 * 3)
+	r.view(req)
+	req.Prompt = strings.Repeat(`"`, 8000) // twice as long once it is JSON
+	r.refused(req, fault.BudgetExceeded, "RequestTooLarge")
 }
 
 // onlyAnswers has every model of an upstream but one fail in a way that may pass.
