@@ -12,11 +12,11 @@ import (
 // TextPart is the JSON value that says text in the place of an image's part, as
 // the dialect takes it there; nil where none may stand (see Image.Fixed). Of the
 // image's part it keeps what others refer to: a mark for the vendor's cache, and
-// the name by which a function's response refers to its media. The same
-// arguments give the same bytes. body is what was scanned.
+// the name by which a function's response refers to its media; bytes of them that
+// are not UTF-8 become U+FFFD, as in most decoders. The same arguments give the same bytes. body is what was scanned.
 func (r *Request) TextPart(body []byte, image int, text string) []byte {
 	i := &r.Images[image]
-	kept := json.RawMessage(body[i.kept.Start:i.kept.End])
+	kept := json.RawMessage(bytes.ToValidUTF8(body[i.kept.Start:i.kept.End], []byte("\uFFFD")))
 	switch {
 	case i.Fixed:
 		return nil
