@@ -65,7 +65,8 @@ func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]pre
 }
 
 // canonical is the type that a declared one is another name of, or what is
-// declared: limits list types by one name each.
+// declared, which may be any text and is cut short: limits list types by one
+// name each.
 func canonical(declared string) string {
 	if declared == "" {
 		return ""
@@ -75,7 +76,7 @@ func canonical(declared string) string {
 			return known
 		}
 	}
-	return declared
+	return clip(declared)
 }
 
 // look is what reading images takes; it is used for one after the other.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
@@ -87,6 +88,10 @@ type operation struct {
 // longestGuard bounds the value that a guard repeats: a type, never an image.
 const longestGuard = 256
 
+// short reports whether a guard may repeat a value. One that is not UTF-8 is not
+// repeated: the answer would not be JSON, and nobody knows what the caller reads there.
+func short(value []byte) bool { return len(value) <= longestGuard && utf8.Valid(value) }
+
 // guard is an operation that fails unless the pointer still leads to such a
 // part. It tests a short member that says what the part is. Where there is none,
 // it removes a member, which fails where that is not: the part is replaced
@@ -96,7 +101,7 @@ func guard(pointer string, part []byte, facts bool) operation {
 	c := cursor{b: part}
 	all, _ := c.members() // as far as they go
 	for _, m := range all {
-		if m.name == "type" && m.value.Len() <= longestGuard {
+		if m.name == "type" && short(part[m.value.Start:m.value.End]) {
 			return operation{"test", pointer + "/type", part[m.value.Start:m.value.End]}
 		}
 	}
@@ -107,7 +112,7 @@ func guard(pointer string, part []byte, facts bool) operation {
 		inner := cursor{b: part[:m.value.End], i: m.value.Start}
 		within, _ := inner.members()
 		for _, w := range within {
-			if (w.name == "mimeType" || w.name == "mime_type") && w.value.Len() <= longestGuard {
+			if (w.name == "mimeType" || w.name == "mime_type") && short(part[w.value.Start:w.value.End]) {
 				return operation{"test", pointer + "/" + token(m.name) + "/" + token(w.name), part[w.value.Start:w.value.End]}
 			}
 		}
