@@ -90,6 +90,23 @@ func TestALookGoesThroughTheChainOfPreflight(t *testing.T) {
 	}
 }
 
+// TestTheOrientationOfALookCounts has a photograph that costs Mistral's models
+// 814 tokens upright and 828 lying.
+func TestTheOrientationOfALookCounts(t *testing.T) {
+	photo := func(orientation byte) []byte {
+		exif := "\xff\xe1\x00\x22Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00" + string([]byte{orientation}) + "\x00\x00\x00\x00\x00\x00"
+		frame := "\xff\xc0\x00\x11\x08\x02\x58\x03\xe8\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01"
+		return []byte("\xff\xd8" + exif + frame + "\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\xff\xd9")
+	}
+	r := newRig(t)
+	r.use(ofSee(func(d *router.Document, m *router.Model) {
+		m.Family, d.Profiles[0].Limits.Request.MaxImageTokens = "mistral", 820
+	}))
+	r.view(engine.Request{Path: r.file("upright.jpg", photo(1)), Prompt: "what"})
+	r.refused(engine.Request{Path: r.file("lying.jpg", photo(6)), Prompt: "what"}, fault.BudgetExceeded, "TooManyImageTokens")
+	r.wantCalls(1)
+}
+
 func TestTextNeverRefusesALook(t *testing.T) {
 	r := newRig(t)
 	r.use(ofSee(func(_ *router.Document, m *router.Model) { m.ContextWindowTokens = 2000 }))

@@ -133,6 +133,27 @@ func TestAReviewThatCannotBeReadIsAFault(t *testing.T) {
 	}
 }
 
+func TestAReviewOfUntoldLengthIsReadToTheLimitAndNoFurther(t *testing.T) {
+	r := newRig(t)
+	r.use(func(d *router.Document) { d.Profiles[0].Limits.Request.MaxBodyBytes = 1000 })
+	from := &endless{}
+	_, err := r.engine.Review(t.Context(), from, -1, asChat("see"))
+	if f, ok := errors.AsType[*fault.Fault](err); !ok || f.Reason != "BodyTooLarge" || from.read > 1001 {
+		t.Errorf("%v after %d bytes", err, from.read)
+	}
+}
+
+// endless is a body that goes on.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
