@@ -180,6 +180,8 @@ func TestTextPartsAreWhatTheDialectTakesThere(t *testing.T) {
 		{"Gemini", GeminiContents, `{"contents":[{"parts":[{"inlineData":{"data":"QUJD"}}]}]}`, `{"text":"\"quoted\" <é>"}`},
 		{"a function's response, with its name", GeminiContents, `{"contents":[{"parts":[{"functionResponse":{"parts":[{"inlineData":{"data":"QUJD","displayName":"a"}}]}}]}]}`,
 			`{"inlineData":{"mimeType":"text/plain","data":"InF1b3RlZCIgPMOpPg==","displayName":"a"}}`},
+		{"a function's response, with a name that is none", GeminiContents, `{"contents":[{"parts":[{"functionResponse":{"parts":[{"inlineData":{"data":"QUJD","displayName":"` + strings.Repeat("a", 1<<10) + `"}}]}}]}]}`,
+			`{"inlineData":{"mimeType":"text/plain","data":"InF1b3RlZCIgPMOpPg=="}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := string(mustScan(t, c.d, c.body).TextPart([]byte(c.body), 0, note)); got != c.want {

@@ -9,6 +9,10 @@ import (
 	"encoding/json"
 )
 
+// longestKept bounds what a text part keeps of an image's, in bytes of JSON: marks
+// and names have a few dozen, and nothing large, such as an image, may pass for one.
+const longestKept = 1 << 10
+
 // TextPart is the JSON value that says text in the place of an image's part, as
 // the dialect takes it there; nil where none may stand (see Image.Fixed). Of the
 // image's part it keeps what others refer to: a mark for the vendor's cache, and
@@ -16,7 +20,10 @@ import (
 // are not UTF-8 become U+FFFD, as in most decoders. The same arguments give the same bytes. body is what was scanned.
 func (r *Request) TextPart(body []byte, image int, text string) []byte {
 	i := &r.Images[image]
-	kept := json.RawMessage(bytes.ToValidUTF8(body[i.kept.Start:i.kept.End], []byte("\uFFFD")))
+	var kept json.RawMessage
+	if i.kept.Len() <= longestKept {
+		kept = bytes.ToValidUTF8(body[i.kept.Start:i.kept.End], []byte("\uFFFD"))
+	}
 	switch {
 	case i.Fixed:
 		return nil
