@@ -80,8 +80,11 @@ func tooManyPaths(files []string, g *governed) *fault.Fault {
 	return preflight.ProbePaths(nil, paths, g.grant.Profile.Limits.Request.MaxProbedPaths).Refusal
 }
 
-// refusal is the response to images that were not opened.
+// refusal is the response to images that were not opened; nil where they were.
 func (a *asked) refusal() *review.Response {
+	if a.refused == nil {
+		return nil
+	}
 	status := review.StatusOf(a.request.Dialect, a.refused)
 	r := &review.Response{Status: status}
 	for _, path := range a.images {

@@ -168,8 +168,8 @@ func runPreflight(ctx context.Context, args []string, stdin io.Reader, stdout, s
 
 // judge gives the response to what is asked.
 func (a *asked) judge(ctx context.Context, g *governed) (*review.Response, error) {
-	if a.refused != nil {
-		return a.refusal(), nil
+	if refusal := a.refusal(); refusal != nil {
+		return refusal, nil
 	}
 	response, err := review.Review(ctx, &a.request, g.grants)
 	if err == nil {
