@@ -92,6 +92,9 @@ func (b *Body) check(r *http.Request) *fault.Fault {
 	if f := b.checkMediaType(r); f != nil {
 		return f
 	}
+	if f := checkEncoding(r); f != nil {
+		return f
+	}
 	if r.ContentLength == 0 {
 		return nil
 	}
@@ -143,6 +146,20 @@ func (b *Body) checkMediaType(r *http.Request) *fault.Fault {
 	f := fault.New(fault.InvalidToolInput, "UnsupportedMediaType", "the body must be declared as Content-Type: %s", wanted)
 	f.HTTPStatus = http.StatusUnsupportedMediaType
 	return f
+}
+
+// checkEncoding refuses a compressed body, which nobody here unpacks: what it
+// holds would be judged by bytes that say something else.
+func checkEncoding(r *http.Request) *fault.Fault {
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			f := fault.New(fault.InvalidToolInput, "UnsupportedEncoding", "the body must not be compressed").
+				Hint("Send it without Content-Encoding.")
+			f.HTTPStatus = http.StatusUnsupportedMediaType
+			return f
+		}
+	}
+	return nil
 }
 
 // takes says whether a media type, in lower case, is one of b's.

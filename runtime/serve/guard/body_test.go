@@ -41,6 +41,20 @@ func post(t *testing.T, rule *guard.Body, change func(*http.Request)) *httptest.
 
 func fixed(n int64) guard.Limit { return func() int64 { return n } }
 
+func TestACompressedBodyIsRefused(t *testing.T) {
+	for _, rule := range []*guard.Body{guard.JSON(nil), guard.Model(nil)} {
+		for _, coding := range []string{"gzip", "br", "identity, gzip"} {
+			w := post(t, rule, func(r *http.Request) { r.Header.Set("Content-Encoding", coding) })
+			wantFault(t, w, http.StatusUnsupportedMediaType, "invalid_tool_input", "UnsupportedEncoding")
+		}
+		for _, coding := range []string{"", "identity", "Identity"} {
+			if w := post(t, rule, func(r *http.Request) { r.Header.Set("Content-Encoding", coding) }); w.Code != http.StatusOK {
+				t.Errorf("%q: %d %s", coding, w.Code, w.Body)
+			}
+		}
+	}
+}
+
 func TestMediaTypeOfJSON(t *testing.T) {
 	tests := []struct {
 		name   string
