@@ -4,28 +4,20 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
-	"sync"
 	"syscall"
 
 	"github.com/visionoperator/vision-operator/runtime/probe"
 )
 
-// maxWhole is the length in bytes up to which an image is held whole, so that
-// what stands behind its first 64 KiB is seen too. It is above what any model
-// takes.
-const maxWhole = 64 << 20
-
-// inspect reads a file once. It holds at most maxWhole bytes of it.
+// inspect reads a file once. It holds the first probe.MaxHeader bytes of it, and
+// hashes the rest.
 func inspect(path string) *inspected {
 	seen := &inspected{path: path}
 	f, size, err := openRegular(path)
@@ -88,58 +80,32 @@ func bare(err error) error {
 	return err
 }
 
-// held are buffers for files that are held whole, one used after the other.
-var held = sync.Pool{New: func() any { return new([]byte) }}
-
-// piece is how much is read at once, and hashed while it is still in a cache.
+// piece is how much of a file is read at once.
 const piece = 64 << 10
 
-// read reads size bytes and the facts that they tell.
+// read reads size bytes and the facts that the first of them tell.
 func (i *inspected) read(r io.Reader, size int64) error {
-	keep := size
-	if size > maxWhole {
-		keep = probe.MaxHeader
-	}
-	buffer := held.Get().(*[]byte)
-	defer held.Put(buffer)
-	*buffer = slices.Grow((*buffer)[:0], int(keep))[:keep]
 	digest := sha256.New()
-	kept, err := filled(*buffer, r, digest)
+	head := make([]byte, min(size, probe.MaxHeader))
+	kept, err := io.ReadFull(r, head)
+	head = head[:kept]
+	digest.Write(head)
 	n := int64(kept)
 	if err == nil {
 		var rest int64
-		rest, err = io.Copy(digest, io.LimitReader(r, size-n+1)) // one more, to see a file that grows
+		rest, err = io.CopyBuffer(digest, io.LimitReader(r, size-n+1), make([]byte, min(size-n+1, piece))) // one more, to see a file that grows
 		n += rest
+	} else if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
 	}
-	head := (*buffer)[:kept]
 	var refusal error
-	if size > maxWhole {
-		i.facts, refusal = probe.Head(head, size)
-	} else {
-		i.facts, refusal = probe.Content(head)
-	}
+	i.facts, refusal = probe.Head(head, size)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading the file: %w", bare(err))
 	case n != size:
 		return errors.New("reading the file: it changed meanwhile")
 	}
-	i.hashed, i.bytes, i.sha256 = true, n, hex.EncodeToString(digest.Sum(nil))
-	i.head = bytes.Clone(head[:min(len(head), probe.MaxHeader)])
+	i.hashed, i.bytes, i.sha256, i.head = true, n, hex.EncodeToString(digest.Sum(nil)), head
 	return refusal
-}
-
-// filled reads into b until it is full or there is no more, and hashes what it
-// reads. It returns how much there was.
-func filled(b []byte, r io.Reader, digest hash.Hash) (n int, err error) {
-	for n < len(b) && err == nil {
-		var more int
-		more, err = io.ReadFull(r, b[n:min(n+piece, len(b))])
-		digest.Write(b[n : n+more])
-		n += more
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil
-	}
-	return n, err
 }

@@ -34,8 +34,9 @@ With -o json each file is one object on a line of its own, always with these key
   sha256       of the whole file, in hexadecimal digits
   error        null, or what went wrong; the other keys hold what is known
 
-A file of up to 64 MiB is read whole; of a larger one only the first 64 KiB are
-looked at, and the rest is hashed. What is not a regular file is an error.
+The first 64 KiB are looked at, as the runtime does before it reads an image, and
+the rest is hashed: a size or orientation that stands behind them is not known,
+which is no error. What is not a regular file is an error.
 
 The exit code is
   0  when every file is an image

@@ -81,7 +81,7 @@ func TestProbePrintsAnObjectForEachFile(t *testing.T) {
 		{path: "still.png", want: `{"path":"still.png","mediaType":"image/png","width":9,"height":5,"orientation":null,"animated":false}`},
 		{path: "lies.jpg", want: `{"path":"lies.jpg","mediaType":"image/png","width":9,"height":5,"orientation":null,"animated":false}`},
 		{path: "turned.jpg", want: `{"path":"turned.jpg","mediaType":"image/jpeg","width":9,"height":5,"orientation":6,"animated":false}`},
-		{path: "late.jpg", want: `{"path":"late.jpg","mediaType":"image/jpeg","width":9,"height":5,"orientation":null,"animated":false}`},
+		{path: "late.jpg", want: `{"path":"late.jpg","mediaType":"image/jpeg","width":null,"height":null,"orientation":null,"animated":false}`},
 		{path: "moving.gif", want: `{"path":"moving.gif","mediaType":"image/gif","width":9,"height":5,"orientation":null,"animated":true}`},
 		{path: "drawing.svg", want: `{"path":"drawing.svg","mediaType":"image/svg+xml","width":30,"height":20,"orientation":null,"animated":null}`},
 		{path: "named.jxl", want: `{"path":"named.jxl","mediaType":"image/jxl","width":null,"height":null,"orientation":null,"animated":null}`},
@@ -162,10 +162,10 @@ func TestProbePrintsALineForAPerson(t *testing.T) {
 	}
 }
 
-// A file of more than 64 MiB, most of it a hole, is hashed but not held.
+// A large file, most of it a hole, is hashed but not held.
 func TestProbeOfALargeFileLooksAtItsHeader(t *testing.T) {
 	files := images(t)
-	const large = maxWhole + 1
+	const large = 64<<20 + 1
 	name := filepath.Join(t.TempDir(), "large.tif")
 	tiff := binary.LittleEndian.AppendUint32([]byte("II*\x00"), large-2)
 	if err := errors.Join(os.WriteFile(name, tiff, 0o600), os.Truncate(name, large),
