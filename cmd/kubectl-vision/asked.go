@@ -148,8 +148,7 @@ func (a *asked) body(o *preflightOptions, g *governed, data []byte) error {
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", named(path), err)
 		}
-		a.request = *enveloped
-		a.request.Profile = "" // the flags say which policy governs
+		a.request = *enveloped // but for its profile: the flags say which policy governs
 	}
 	fromPath, inPath := review.FromPath(a.request.Path)
 	for _, dialect := range []message.Dialect{o.dialect, a.request.Dialect, fromPath} {

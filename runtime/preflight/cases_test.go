@@ -79,6 +79,9 @@ func TestRequiredImagesOverABudgetRefuseTheRequestWithNumbers(t *testing.T) {
 		"20 MiB and one byte, of which one size is told by a later occurrence": {
 			request(human(picture("a", 0), picture("b", 10*mib+1), picture("a", 10*mib))), preflight.ReasonTotalBytes, []string{"20971521 bytes"},
 		},
+		"20 MiB and one byte, of a content whose occurrences are told with different sizes": {
+			request(human(picture("a", 5), picture("b", 10*mib+1), picture("a", 10*mib))), preflight.ReasonTotalBytes, []string{"20971521 bytes"},
+		},
 		"one image of 20 971 521 bytes": {
 			request(human(picture("a", 20_971_521))), preflight.ReasonBytes,
 			[]string{"the image 0.0", "20.0 MiB (20971521 bytes)", "limits.image.maxBytes 20 MiB (20971520 bytes)"},
