@@ -14,7 +14,7 @@ import (
 
 func BenchmarkRememberKnown(b *testing.B) {
 	k := open(b, reference.Options{Dir: b.TempDir()})
-	ref := image("/work/a.png", "a")
+	ref := image("/workspace/a.png", "a")
 	b.ReportAllocs()
 	for b.Loop() {
 		k.Remember(ref)
@@ -26,7 +26,7 @@ func BenchmarkRememberNew(b *testing.B) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		k.Remember(observation.NewReference("/work/a.png", fmt.Sprintf("%016x%048d", i, 0), "image/png", 1, 1, 1))
+		k.Remember(observation.NewReference("/workspace/a.png", fmt.Sprintf("%016x%048d", i, 0), "image/png", 1, 1, 1))
 		i++
 	}
 }

@@ -18,14 +18,14 @@ import (
 
 func TestWithoutADirectoryReferencesAreInMemoryAndUploadsAreRefused(t *testing.T) {
 	k := open(t, reference.Options{})
-	a := image("/work/a.png", "a")
+	a := image("/workspace/a.png", "a")
 	k.Remember(a)
 	_, bad := k.Upload(a, []byte("a"))
 	if reasonOf(bad) != "vision_adapter_unavailable UploadsUnavailable" || bad.RecoveryHint == "" {
 		t.Errorf("uploading: %v", bad)
 	}
 	kept, ok := k.Find(a.ID)
-	if !ok || kept.Reference.Path != "/work/a.png" {
+	if !ok || kept.Reference.Path != "/workspace/a.png" {
 		t.Errorf("found %+v", kept)
 	}
 	kept.Uploaded = true
@@ -96,7 +96,7 @@ func TestRecordsAndBytesWithoutEachOtherGoAtOpening(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, reference.Options{Dir: dir})
 	a, b := upload(t, k, "a"), upload(t, k, "b")
-	c := image("/work/c", "c")
+	c := image("/workspace/c", "c")
 	k.Remember(c)
 	err := errors.Join(
 		os.Remove(filepath.Join(dir, "uploads", a.Reference.SHA256)),
@@ -155,8 +155,8 @@ func TestADiskThatFailsIsLoggedOnceWithoutContent(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	k.Remember(image("/work/secret-name.png", "a"))
-	k.Remember(image("/work/secret-name.png", "b"))
+	k.Remember(image("/workspace/secret-name.png", "a"))
+	k.Remember(image("/workspace/secret-name.png", "b"))
 	if pathOf(k, image("", "a").ID) == "" || pathOf(k, image("", "b").ID) == "" {
 		t.Error("memory forgot what the disk did not take")
 	}

@@ -87,11 +87,11 @@ const unknown = "invalid_tool_input ReferenceUnknown"
 
 func TestWhatWasLookedAtIsFoundAlsoAfterARestart(t *testing.T) {
 	dir := t.TempDir()
-	ref := image("/work/a.png", "a")
+	ref := image("/workspace/a.png", "a")
 	k := open(t, reference.Options{Dir: dir})
 	k.Remember(ref)
 	want := &reference.Kept{
-		Reference: image("/work/a.png", "a"), URI: "vision://" + ref.ID,
+		Reference: image("/workspace/a.png", "a"), URI: "vision://" + ref.ID,
 		CreatedAt: time.Date(2026, 11, 30, 11, 0, 0, 0, time.UTC),
 	}
 	ref.Path = "changed by its owner"
@@ -119,11 +119,11 @@ func TestWhatWasLookedAtIsFoundAlsoAfterARestart(t *testing.T) {
 func TestTheNewestPathOfAnImageCounts(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, reference.Options{Dir: dir})
-	k.Remember(image("/work/a.png", "a"))
-	k.Remember(image("/work/b.png", "a"))
+	k.Remember(image("/workspace/a.png", "a"))
+	k.Remember(image("/workspace/b.png", "a"))
 	for _, k := range []*reference.Keeper{k, open(t, reference.Options{Dir: dir})} {
 		kept, ok := k.Find(image("", "a").ID)
-		if !ok || kept.Reference.Path != "/work/b.png" || kept.CreatedAt.Minute() != 0 {
+		if !ok || kept.Reference.Path != "/workspace/b.png" || kept.CreatedAt.Minute() != 0 {
 			t.Errorf("found %+v", kept)
 		}
 	}
@@ -131,7 +131,7 @@ func TestTheNewestPathOfAnImageCounts(t *testing.T) {
 
 func TestWhatIsKnownIsNotWrittenAgain(t *testing.T) {
 	dir := t.TempDir()
-	ref := image("/work/a.png", "a")
+	ref := image("/workspace/a.png", "a")
 	k := open(t, reference.Options{Dir: dir})
 	k.Remember(ref)
 	file := filepath.Join(dir, "references", ref.ID)
@@ -142,7 +142,7 @@ func TestWhatIsKnownIsNotWrittenAgain(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the same reference was written twice")
 	}
-	k.Remember(image("/work/b.png", "a"))
+	k.Remember(image("/workspace/b.png", "a"))
 	if _, err := os.Stat(file); err != nil {
 		t.Errorf("a new path was not written: %v", err)
 	}
@@ -160,7 +160,7 @@ func TestAnUploadKeepsItsBytesAlsoAfterARestart(t *testing.T) {
 		t.Errorf("the same bytes are kept as %+v", again)
 	}
 	k.Remember(image(kept.URI, "a"))      // looked at as an upload
-	k.Remember(image("/work/a.png", "a")) // and as a file
+	k.Remember(image("/workspace/a.png", "a")) // and as a file
 	for _, k := range []*reference.Keeper{k, open(t, reference.Options{Dir: dir})} {
 		found, ok := k.Find(kept.Reference.ID)
 		if diff := cmp.Diff(kept, found); !ok || diff != "" {
@@ -174,7 +174,7 @@ func TestAnUploadKeepsItsBytesAlsoAfterARestart(t *testing.T) {
 
 func TestAnImageThatWasLookedAtMayBeUploaded(t *testing.T) {
 	k := open(t, reference.Options{Dir: t.TempDir()})
-	k.Remember(image("/work/a.png", "a"))
+	k.Remember(image("/workspace/a.png", "a"))
 	kept := upload(t, k, "a")
 	if kept.Existed || !kept.Uploaded || kept.Reference.Path != kept.URI || kept.CreatedAt.Minute() != 0 {
 		t.Errorf("kept as %+v", kept)
@@ -182,7 +182,7 @@ func TestAnImageThatWasLookedAtMayBeUploaded(t *testing.T) {
 }
 
 func TestAnIDOfTwoImagesNamesNeither(t *testing.T) {
-	a := image("/work/a.png", "a")
+	a := image("/workspace/a.png", "a")
 	for name, first := range map[string]func(*testing.T, *reference.Keeper){
 		"looked at": func(_ *testing.T, k *reference.Keeper) { k.Remember(a) },
 		"uploaded":  func(t *testing.T, k *reference.Keeper) { upload(t, k, "a") },
@@ -196,7 +196,7 @@ func TestAnIDOfTwoImagesNamesNeither(t *testing.T) {
 			if reasonOf(bad) != "invalid_tool_input ReferenceConflict" || pathOf(k, a.ID) != before || before == "" {
 				t.Errorf("uploading the other: %v; the id leads to %q", bad, pathOf(k, a.ID))
 			}
-			k.Remember(twin(a, "/work/b.png")) // it could be looked at, and its id was answered
+			k.Remember(twin(a, "/workspace/b.png")) // it could be looked at, and its id was answered
 			k.Remember(a)
 			for _, k := range []*reference.Keeper{k, open(t, reference.Options{Dir: dir})} {
 				k.Remember(a)
@@ -241,13 +241,13 @@ func TestTheLeastRecentlyUsedReferenceGoesFirst(t *testing.T) {
 			k := open(t, o)
 			var ids []string
 			for _, data := range []string{"a", "b", "c"} {
-				ref := image("/work/"+data, data)
+				ref := image("/workspace/"+data, data)
 				ids = append(ids, ref.ID)
 				k.Remember(ref)
 			}
 			k.Find(ids[0])
-			k.Remember(image("/work/b", "b"))
-			k.Remember(image("/work/d", "d"))
+			k.Remember(image("/workspace/b", "b"))
+			k.Remember(image("/workspace/d", "d"))
 			keepers := []*reference.Keeper{k}
 			if dir != "" {
 				keepers = append(keepers, open(t, o))
@@ -294,7 +294,7 @@ func TestAnEvictedReferenceTakesItsBytesAlong(t *testing.T) {
 	k := open(t, reference.Options{Dir: dir, MaxReferenceBytes: 2*store.Size(400) + 1})
 	upload(t, k, "a")
 	for _, data := range []string{"b", "c"} {
-		k.Remember(image("/work/"+data, data))
+		k.Remember(image("/workspace/"+data, data))
 	}
 	if left, err := os.ReadDir(filepath.Join(dir, "uploads")); err != nil || len(left) != 0 {
 		t.Errorf("uploads left: %v, %v", left, err)
@@ -310,7 +310,7 @@ func TestManyAtOnceAgree(t *testing.T) {
 		wg.Go(func() {
 			for i := range 40 {
 				data := fmt.Sprint("image ", (worker+i)%12)
-				ref := image("/work/"+data, data)
+				ref := image("/workspace/"+data, data)
 				if (worker+i)%2 == 0 {
 					k.Remember(ref)
 				} else if _, bad := k.Upload(ref, []byte(data)); bad != nil {

@@ -34,7 +34,7 @@ func TestParseURI(t *testing.T) {
 		"a bare id is a file's name":      {id, "", false, false},
 		"a scheme with one slash":         {"vision:/" + id, "", false, false},
 		"another scheme":                  {"file://" + id, "", false, false},
-		"a file":                          {"/work/vision://" + id, "", false, false},
+		"a file":                          {"/workspace/vision://" + id, "", false, false},
 		"nothing":                         {"", "", false, false},
 	} {
 		if id, isURI, ok := reference.ParseURI(tc.path); id != tc.id || isURI != tc.isURI || ok != tc.ok {
@@ -65,7 +65,7 @@ func FuzzParseURI(f *testing.F) {
 // FuzzDecodeRecord gives any bytes as a record: what is taken names the image
 // that it is kept for, and is written again as the same.
 func FuzzDecodeRecord(f *testing.F) {
-	ref := image("/work/a.png", "a")
+	ref := image("/workspace/a.png", "a")
 	for _, kept := range []reference.Kept{
 		{Reference: ref, URI: reference.URI(ref.ID), CreatedAt: time.Unix(1, 0).UTC()},
 		{Reference: image(reference.URI(ref.ID), "a"), URI: reference.URI(ref.ID), Uploaded: true},
