@@ -80,7 +80,7 @@ func Open(o Options) (*Keeper, error) {
 		return k, nil
 	}
 	var err error
-	if k.records, err = k.open(o.Dir, "references", k.maxReferenceBytes); err == nil {
+	if k.records, err = k.open(o.Dir, "references", k.maxReferenceBytes+recordsInMotion); err == nil {
 		k.uploads, err = k.open(o.Dir, "uploads", k.maxUploadBytes)
 	}
 	if err != nil {
@@ -89,6 +89,12 @@ func Open(o Options) (*Keeper, error) {
 	k.load()
 	return k, nil
 }
+
+// recordsInMotion is what the directory may hold above the bound for a moment: 256
+// records of a block each. Memory evicts, and the directory follows, one change
+// after the other; had it no room for those on their way, it would evict by an
+// order of its own what memory still knows.
+const recordsInMotion = 1 << 20
 
 func (k *Keeper) open(dir, below string, maxBytes int64) (*store.Store, error) {
 	return store.Open(store.Options{Dir: filepath.Join(dir, below), MaxBytes: maxBytes, MaxEntries: math.MaxInt, Now: k.now})

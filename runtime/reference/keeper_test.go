@@ -159,7 +159,7 @@ func TestAnUploadKeepsItsBytesAlsoAfterARestart(t *testing.T) {
 	if !again.Existed || again.URI != kept.URI || !again.CreatedAt.Equal(kept.CreatedAt) {
 		t.Errorf("the same bytes are kept as %+v", again)
 	}
-	k.Remember(image(kept.URI, "a"))      // looked at as an upload
+	k.Remember(image(kept.URI, "a"))           // looked at as an upload
 	k.Remember(image("/workspace/a.png", "a")) // and as a file
 	for _, k := range []*reference.Keeper{k, open(t, reference.Options{Dir: dir})} {
 		found, ok := k.Find(kept.Reference.ID)
