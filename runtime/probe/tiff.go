@@ -3,7 +3,10 @@
 
 package probe
 
-import "encoding/binary"
+import (
+	"cmp"
+	"encoding/binary"
+)
 
 // isTIFF also matches BigTIFF, and the raw formats of cameras that are TIFFs
 // with other tags (DNG, NEF, CR2).
@@ -35,29 +38,34 @@ func readTIFF(b []byte, more bool) (Facts, error) {
 	case tiffBroken:
 		return refused(TIFF, Malformed)
 	}
-	var width, height int64 = -1, -1
-	reduced, below := false, false
+	// Of a tag that stands there twice, which breaks the format's rules, the first
+	// counts: the other may be out of sight.
+	const unseen = -2
+	var subfile, width, height, photometric int64 = unseen, unseen, unseen, unseen
+	below := false
 	for dir.next() {
 		switch dir.tag {
 		case tagSubfile:
-			reduced = dir.number() > 0 && dir.number()&1 != 0
+			first(&subfile, dir.number())
 		case tagWidth:
-			width = dir.number()
+			first(&width, dir.number())
 		case tagHeight:
-			height = dir.number()
+			first(&height, dir.number())
 		case tagBits:
-			facts.Bits = dir.firstShort()
+			facts.Bits = cmp.Or(facts.Bits, dir.firstShort())
 		case tagPhotometric:
-			const separated = 5
-			facts.CMYK = dir.number() == separated
+			first(&photometric, dir.number())
 		case tagOrientation:
-			facts.Orientation = orientation(dir.number())
+			facts.Orientation = cmp.Or(facts.Orientation, orientation(dir.number()))
 		case tagSubIFDs:
 			below = true
 		}
 	}
+	const separated = 5
+	facts.CMYK = photometric == separated
+	reduced := subfile > 0 && subfile&1 != 0
 	switch {
-	case dir.left > 0 && (reduced || width < 0 || height < 0):
+	case dir.left > 0 && (reduced || width == unseen || height == unseen):
 		return cut(facts, more)
 	case reduced && below:
 		return facts, nil
@@ -65,6 +73,13 @@ func readTIFF(b []byte, more bool) (Facts, error) {
 		return refused(TIFF, Malformed)
 	}
 	return sized(facts, width, height)
+}
+
+// first keeps the value that came first.
+func first(kept *int64, value int64) {
+	if *kept < -1 {
+		*kept = value
+	}
 }
 
 // tiffState is how far a TIFF could be opened.
