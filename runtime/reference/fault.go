@@ -7,13 +7,14 @@ import (
 	"net/http"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/store"
 )
 
 // Unknown is the answer for an id that Find does not find: it was never kept
 // here, it was evicted, it names two images, or it is no id at all.
 func Unknown(id string) *fault.Fault {
-	if !validID(id) {
+	if !observation.IsReferenceID(id) {
 		return fault.New(fault.InvalidToolInput, "ReferenceMalformed", "this is not the reference of an image").
 			Hint("Give it as it was answered: vis_ and 16 hexadecimal digits, as a path with vision:// before it.")
 	}

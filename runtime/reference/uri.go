@@ -3,15 +3,14 @@
 
 package reference
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/visionoperator/vision-operator/runtime/observation"
+)
 
 // scheme begins the path that names a kept image.
 const scheme = "vision://"
-
-const (
-	idPrefix = "vis_"
-	idDigits = 16
-)
 
 // URI is the path that names the image with this id.
 func URI(id string) string { return scheme + id }
@@ -25,14 +24,10 @@ func ParseURI(path string) (id string, isURI bool, ok bool) {
 		return "", false, false
 	}
 	id = path[len(scheme):]
-	if !validID(id) {
+	if !observation.IsReferenceID(id) {
 		return "", true, false
 	}
 	return id, true, true
-}
-
-func validID(id string) bool {
-	return len(id) == len(idPrefix)+idDigits && strings.HasPrefix(id, idPrefix) && isHex(id[len(idPrefix):])
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
