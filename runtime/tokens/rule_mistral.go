@@ -35,8 +35,7 @@ func (r rowRule) measure(s Size, _ string) (count, refusal) {
 	if r.RejectSide > 0 && s.long() > r.RejectSide {
 		return count{}, refusal{limit: "longest side", unit: "px", value: r.RejectSide, actual: s.long()}
 	}
-	ratio := max(float64(s.Height)/float64(r.MaxSide), float64(s.Width)/float64(r.MaxSide))
-	if ratio > 1 {
+	if ratio := float64(s.long()) / float64(r.MaxSide); ratio > 1 { // of both sides' ratios the larger
 		s = Size{Width: scaleEven(s.Width, ratio), Height: scaleEven(s.Height, ratio)}
 	}
 	c := grid(s, ceilDiv(s.Width, r.Cell), ceilDiv(s.Height, r.Cell), 1)
