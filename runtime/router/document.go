@@ -57,6 +57,7 @@ type Profile struct {
 	PerCallModel string         `json:"perCallModel"`
 	Limits       Limits         `json:"limits"`
 	Cache        Cache          `json:"cache"`
+	Injection    Injection      `json:"injection"`
 	Runtime      RuntimeOptions `json:"runtime"`
 }
 
@@ -158,6 +159,21 @@ const (
 type RuntimeOptions struct {
 	// MCP serves the ViewImage tool at /mcp.
 	MCP bool `json:"mcp"`
+	// Proxy is the model proxy; nil serves none.
+	Proxy *Proxy `json:"proxy,omitempty"`
+}
+
+// Proxy sets up the model proxy.
+type Proxy struct {
+	// Passthrough opens further paths of the upstreams, sent as they are.
+	Passthrough []PassthroughRule `json:"passthrough,omitempty"`
+}
+
+// PassthroughRule opens the paths that a Glob matches, for one HTTP method.
+type PassthroughRule struct {
+	Method string `json:"method"`
+	// Path is a Glob of the path at the runtime, such as "/openai/v1/files/*".
+	Path string `json:"path"`
 }
 
 // Provider is one VisionProvider as the runtime needs it.
@@ -232,9 +248,22 @@ type Model struct {
 	// ContextWindowTokens and MaxOutputTokens are 0 when not declared.
 	ContextWindowTokens int64 `json:"contextWindowTokens,omitempty"`
 	MaxOutputTokens     int64 `json:"maxOutputTokens,omitempty"`
+	// ToolImages is where the model takes the image that a tool returned, one of
+	// the ToolImages values; empty lets dialect and name tell it.
+	ToolImages string `json:"toolImages,omitempty"`
 	// Limits are the vendor's; nil when not declared.
 	Limits *ModelLimits `json:"limits,omitempty"`
 }
+
+// Values of Model.ToolImages.
+const (
+	// ToolImagesInToolResult: inside the tool's result.
+	ToolImagesInToolResult = "InToolResult"
+	// ToolImagesUserMessage: in a user message after the tool's result.
+	ToolImagesUserMessage = "UserMessage"
+	// ToolImagesAssistantThenUser: in a user message after a short assistant message.
+	ToolImagesAssistantThenUser = "AssistantThenUserMessage"
+)
 
 // ModelLimits are a vendor's limits; 0 or empty when not declared.
 type ModelLimits struct {
