@@ -105,6 +105,11 @@ type Image struct {
 	// whose place no text may stand. Those of the newest human message, and those
 	// in results that answer the newest assistant message, are required without it.
 	Required bool
+	// Soft says that the image is required only as far as that refuses nothing.
+	Soft bool
+	// Untouchable says that the image stays whatever it is: one that the assistant
+	// made itself.
+	Untouchable bool
 	// Bad is why the image cannot be used at all (not an image, type and declared
 	// type differ, changed file); nil when it can.
 	Bad *fault.Fault

@@ -28,6 +28,8 @@ type Turn struct {
 	// Input.BodyBytes, image data left out. With either at 0, a request that
 	// ended at an earlier turn is taken to have been as long as this one.
 	TextBytes, BodyBytes int64
+	// Signed says that the turn holds reasoning that its vendor has signed.
+	Signed bool
 }
 
 // TurnsOf are the turns of a scanned request, by the same indices. Instructions

@@ -28,12 +28,15 @@ func (r *review) candidate(scanned *message.Request, grant Grant) (candidate pre
 	if name == "" {
 		name = r.model
 	}
-	entry, found := r.entry(name, grant)
+	entry, found := grant.Catalog.Named(name, r.dialect.Transport())
 	if !found {
 		if len(grant.Profile.Allow) > 0 && !mayBeAllowed(name, grant) {
 			denied = notAllowed(name)
 		}
 		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, denied
+	}
+	if entry.Others > 0 {
+		r.warn("%d declared models have the name of the request's; it is judged as %s", entry.Others+1, entry.Route)
 	}
 	candidate = preflight.Candidate{
 		Route: entry.Route.String(), Model: entry.Model.Name, Transport: entry.Provider.Transport,
@@ -70,47 +73,6 @@ func mayBeAllowed(name string, grant Grant) bool {
 		}
 	}
 	return false
-}
-
-// entry looks a name up in the profile's catalog.
-func (r *review) entry(name string, grant Grant) (router.Entry, bool) {
-	if name == "" {
-		return router.Entry{}, false
-	}
-	if route, err := router.ParseRoute(name); err == nil {
-		if entry, ok := grant.Catalog.Find(route); ok {
-			return entry, true
-		}
-	}
-	best, rank, same := router.Entry{}, -1, 0
-	bare := strings.TrimPrefix(name, "models/")
-	for entry := range grant.Catalog.All() {
-		if entry.Model.Name != name && entry.Model.Name != bare {
-			continue
-		}
-		switch fits := r.rank(entry, grant); {
-		case fits > rank:
-			best, rank, same = entry, fits, 1
-		case fits == rank && entry.Model != best.Model:
-			same++
-		}
-	}
-	if same > 1 {
-		r.warn("%d declared models have the name of the request's; it is judged as %s", same, best.Route)
-	}
-	return best, rank >= 0
-}
-
-// rank says how well an entry fits among those of one name: what the policy
-// allows before what it does not, then what speaks the request's dialect.
-func (r *review) rank(entry router.Entry, grant Grant) (fits int) {
-	if grant.Profile.Allows(entry.Route, entry.Provider.Name) {
-		fits += 2
-	}
-	if entry.Provider.Transport == r.dialect.Transport() {
-		fits++
-	}
-	return fits
 }
 
 // hostOf is the host of a base URL, with its port if it has one.

@@ -8,7 +8,7 @@
 //
 // The steps follow each other: the request's dialect and model (dialect.go,
 // candidate.go), its turns and images (package message), facts about each image
-// (facts.go), the decisions (package preflight), the patch (patch.go). It
+// (package inspect), the decisions (package preflight), the patch (patch.go). It
 // reaches no network and keeps nothing; beside copies of short strings, what it
 // allocates does not grow with the images' bytes.
 package review
@@ -20,9 +20,11 @@ import (
 	"fmt"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/inspect"
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/vendors"
 )
 
 // What the envelope says it is; both may be left out of a request.
@@ -201,7 +203,7 @@ func (r *review) judge(ctx context.Context, grant Grant) error {
 		Limits: *limits, Candidate: candidate, Turns: preflight.TurnsOf(scanned), TextBytes: scanned.TextBytes,
 		BodyBytes: int64(len(body)), MaxOutputTokens: scanned.MaxOutputTokens,
 	}
-	if in.Images, err = imagesOf(ctx, scanned, body); err != nil {
+	if in.Images, err = inspect.Images(ctx, scanned, body); err != nil {
 		return err
 	}
 	weighFacts(&in, scanned)
@@ -226,7 +228,7 @@ func (r *review) judge(ctx context.Context, grant Grant) error {
 func weighFacts(in *preflight.Input, scanned *message.Request) {
 	for i := range scanned.Images {
 		if facts := scanned.Images[i].Facts; facts != nil {
-			head := base64Bytes(int64(len(facts.Head)))
+			head := vendors.Base64Length(int64(len(facts.Head)))
 			in.BodyBytes += in.Images[i].Base64Bytes - head
 			turn := &in.Turns[scanned.Images[i].Turn]
 			turn.BodyBytes = max(0, turn.BodyBytes-head)

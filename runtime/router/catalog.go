@@ -6,6 +6,7 @@ package router
 import (
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Speaks reports whether the runtime of this build speaks a transport. The
@@ -136,6 +137,70 @@ func (c *Catalog) Discoverable() iter.Seq[Entry] {
 			}
 		}
 	}
+}
+
+// Named is what a request's name of a model leads to.
+type Named struct {
+	Entry
+	// Others counts the other models of that name that would have done as well.
+	Others int
+}
+
+// Named looks up the model that a request names for a transport: by its route, in
+// either form, or by its bare name, which the vendors write as "models/…" too. Of
+// those of one bare name the best is found, and of the best the first of All: what
+// the profile allows before what it does not, then what has the transport, then
+// what serves it. false when there is none; one that is found need not be allowed,
+// and need not serve the transport.
+func (c *Catalog) Named(name, transport string) (Named, bool) {
+	if name == "" {
+		return Named{}, false
+	}
+	if route, err := ParseRoute(name); err == nil {
+		if entry, ok := c.Find(route); ok {
+			return Named{Entry: entry}, true
+		}
+	}
+	bare := strings.TrimPrefix(name, "models/")
+	best, rank := Named{}, -1
+	var equal []*Model
+	for entry := range c.All() {
+		if entry.Model.Name != name && entry.Model.Name != bare {
+			continue
+		}
+		switch fits := c.fits(entry, transport); {
+		case fits > rank:
+			best, rank, equal = Named{Entry: entry}, fits, append(equal[:0], entry.Model)
+		case fits == rank && !slices.Contains(equal, entry.Model):
+			best.Others++
+			equal = append(equal, entry.Model)
+		}
+	}
+	return best, rank >= 0
+}
+
+// fits says how well an entry fits among those of one name.
+func (c *Catalog) fits(e Entry, transport string) (fits int) {
+	if c.profile.Allows(e.Route, e.Provider.Name) {
+		fits += 4
+	}
+	if e.Provider.Transport == transport {
+		fits += 2
+	}
+	if Serves(e.Provider.Transport, transport) {
+		fits++
+	}
+	return fits
+}
+
+// Serves reports whether a provider of one transport serves requests of another
+// as they are: those of its own, and with either of OpenAI's those of both.
+func Serves(transport, request string) bool {
+	return transport == request || ofOpenAI(transport) && ofOpenAI(request)
+}
+
+func ofOpenAI(transport string) bool {
+	return transport == TransportOpenAIChatCompletions || transport == TransportOpenAIResponses
 }
 
 // declares reports whether a provider declares a model of that name.

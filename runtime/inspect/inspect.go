@@ -1,7 +1,10 @@
 // Copyright The Vision Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package review
+// Package inspect gathers the facts about the images of a scanned model request
+// that package preflight judges: contents, types, sides, what cannot be used. It
+// is pure, and copies no image.
+package inspect
 
 import (
 	"context"
@@ -10,6 +13,7 @@ import (
 	"errors"
 	"hash"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -19,10 +23,13 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/vendors"
 )
 
-// imagesOf gathers the facts about every image of a scanned body. Inline data is
-// decoded once, in pieces: all of it is hashed, and the header is read from its
-// beginning. Of an image that is elsewhere only what is declared is known.
-func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]preflight.Image, error) {
+// Images gathers the facts about every image of a body, in the order of
+// scanned.Images; body is what was scanned. Inline data is decoded once, in pieces:
+// all of it is hashed, and the header is read from its beginning. Of an image that
+// is elsewhere only what is declared is known. One of the assistant's own turns is
+// untouchable. The error is a *fault.Fault, and only when the context has ended;
+// what is wrong with an image stands in its Bad.
+func Images(ctx context.Context, scanned *message.Request, body []byte) ([]preflight.Image, error) {
 	if len(scanned.Images) == 0 {
 		return nil, nil
 	}
@@ -31,12 +38,13 @@ func imagesOf(ctx context.Context, scanned *message.Request, body []byte) ([]pre
 	defer looks.Put(l)
 	for i := range scanned.Images {
 		if err := ctx.Err(); err != nil {
-			return nil, fault.New(fault.ImageReadFailed, "Canceled", "the review ended before its images could be read").Because(err)
+			return nil, fault.New(fault.ImageReadFailed, "Canceled", "the request ended before its images could be read").Because(err)
 		}
 		from := &scanned.Images[i]
 		image := preflight.Image{
 			ID: scanned.ID(i), MediaType: canonical(from.MediaType), Detail: from.Detail, Turn: from.Turn,
 			InResult: from.InToolResult, Required: from.Fixed, Base64Bytes: int64(from.DataBytes),
+			Untouchable: scanned.Turns[from.Turn].Role == message.Assistant,
 		}
 		switch from.Source {
 		case message.Inline:
@@ -116,15 +124,12 @@ func (l *look) inline(image *preflight.Image, body []byte, from *message.Image) 
 // told fills in what the sender tells of an image in place of its data.
 func told(image *preflight.Image, facts *message.Facts) {
 	image.SHA256, image.Bytes = facts.SHA256, facts.Bytes
-	image.Base64Bytes = base64Bytes(facts.Bytes)
+	// As far as it may be summed: what is told may be far beyond what any limit allows.
+	image.Base64Bytes = min(vendors.Base64Length(facts.Bytes), 1<<40)
 	if len(facts.Head) > 0 {
 		probed(image, facts.Head, facts.Bytes)
 	}
 }
-
-// base64Bytes is the length of n bytes in base64, with padding, as far as it may be
-// summed: what is told may be far beyond what any limit allows.
-func base64Bytes(n int64) int64 { return min(vendors.Base64Length(n), 1<<40) }
 
 // probed fills in what the first bytes of an image of size bytes tell.
 func probed(image *preflight.Image, head []byte, size int64) {
@@ -153,4 +158,13 @@ func probed(image *preflight.Image, head []byte, size int64) {
 func malformedImage(image *preflight.Image, what string, err error) *fault.Fault {
 	return fault.New(fault.InvalidToolInput, "ImageMalformed", "the image %s begins as %s and %s", image.ID, image.MediaType, what).
 		With("mime", image.MediaType).Because(err).Hint("Send the whole image.")
+}
+
+// clip bounds a sender's text.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
