@@ -34,6 +34,12 @@ const (
 	BadFacts Reason = "BadFacts"
 	// BadBase64: the data at Offset is not base64; only Reader gives it.
 	BadBase64 Reason = "BadBase64"
+	// BadEdit: an edit stands outside the body or in another edit, or its data has
+	// no size that can be; only Splice gives it.
+	BadEdit Reason = "BadEdit"
+	// ShortData: the data of an edit ends before its size, or cannot be read (see
+	// Cause); only the reader of a Spliced gives it.
+	ShortData Reason = "ShortData"
 )
 
 var sentences = map[Reason]string{
@@ -47,6 +53,8 @@ var sentences = map[Reason]string{
 	DuplicateMember: "the member is there twice",
 	BadFacts:        "the facts of an image need sha256 (64 hexadecimal digits), bytes (at least 1) and, if given, mediaType and a head of at most 64 KiB in base64",
 	BadBase64:       "the data is not base64",
+	BadEdit:         "an edit stands outside the body or in another one, or its data has no size",
+	ShortData:       "the data that is put there ends before its size, or cannot be read",
 }
 
 // Error is the one error of this package. It holds no byte of the body.
@@ -56,13 +64,21 @@ type Error struct {
 	Offset int
 	// Path is where, such as "messages[3].content"; "" for the body itself.
 	Path string
+	// Cause is what failed beneath, where something did.
+	Cause error
 }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
 
 // Error gives the place and the reason.
 func (e *Error) Error() string {
 	doing := "reading the request"
-	if e.Reason == BadBase64 {
+	switch e.Reason {
+	case BadBase64:
 		doing = "decoding an image"
+	case BadEdit, ShortData:
+		doing = "splicing the request"
 	}
 	if e.Path != "" {
 		doing += " at " + e.Path

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package message reads the bodies of model requests, one file per dialect, and
-// says where in their bytes the turns and images stand. It is pure, decodes no
-// image, and changes nothing: whoever degrades or adds an image edits the byte
-// ranges it gives, and every other byte stays as the client sent it.
+// says where in their bytes the turns, images, calls and results stand. It is pure,
+// decodes no image, and changes nothing: whoever degrades or adds an image splices
+// the byte ranges it gives, and every other byte stays as the client sent it.
 package message
 
 import "github.com/visionoperator/vision-operator/runtime/router"
@@ -70,8 +70,21 @@ type Request struct {
 	// Stateful says that the conversation goes on from one that the vendor keeps:
 	// what was said there is not in the body.
 	Stateful bool
+	// Previous is the id of the response or conversation that it goes on from; ""
+	// where the body names none.
+	Previous string
+	// References are the ids of earlier items that stand in the body by reference alone.
+	References []string
+	// Calls are the assistant's calls of tools that the client answers, and Results
+	// the answers, both in the order of their bytes.
+	Calls   []Call
+	Results []Result
+	// Texts are what humans wrote, in the order of their bytes.
+	Texts []Text
+	// Signatures are of the assistant's reasoning, in the order of their bytes.
+	Signatures []Signature
 
-	steps []step // of all images' ways, see Request.ID
+	steps []step // of all ways, see Request.ID
 }
 
 // Turn is one message of the conversation, in order; in OpenAI Responses, one item.
@@ -84,6 +97,8 @@ type Turn struct {
 	Span Span
 	// TextBytes is the turn's share of Request.TextBytes.
 	TextBytes int64
+	// Signed says that the turn is the assistant's and holds one of Signatures.
+	Signed bool
 }
 
 // Role is who speaks.
@@ -133,6 +148,9 @@ type Image struct {
 	// which call it answers, when the wire says so.
 	InToolResult bool
 	CallID       string
+	// Result is the index in Request.Results of the result that the part stands
+	// within; -1 when it stands in none.
+	Result int
 	// InError says that the tool's result is marked as an error; Anthropic takes
 	// nothing but text there.
 	InError bool

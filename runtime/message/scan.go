@@ -101,7 +101,7 @@ func (s *scan) image(i Image, start int) {
 	}
 	way := len(s.r.steps)
 	s.r.steps = append(s.r.steps, s.steps...)
-	i.Part, i.way = Span{start, s.i}, Span{way, len(s.r.steps)}
+	i.Part, i.way, i.Result = Span{start, s.i}, Span{way, len(s.r.steps)}, -1
 	s.r.Images = append(s.r.Images, i)
 }
 
