@@ -63,6 +63,7 @@ type Engine struct {
 	models   *discovery.Discovery
 	held     *semaphore.Weighted // bytes of images in memory
 	coming   *semaphore.Weighted // those among them of uploads
+	bodies   *semaphore.Weighted // bytes of model requests that are passed on
 	large    *semaphore.Weighted // large replies in memory
 	parsing  sync.Mutex          // one reply at a time
 	// shrinking is one smaller copy of an image at a time. What it takes is bounded
@@ -87,7 +88,8 @@ func New(o Options) *Engine {
 	}
 	e := &Engine{
 		options: o, cache: cache.New(cache.Limits{}, nil), models: discovery.New(discovery.Options{Logger: o.Logger}),
-		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2), large: semaphore.NewWeighted(maxLargeReplies),
+		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2),
+		bodies: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
 		shrinking: semaphore.NewWeighted(1),
 	}
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })

@@ -86,6 +86,7 @@ type client struct {
 	digest   string
 	host     string // of its base URL, with a port if that names one
 	http     *http.Client
+	stream   *http.Client // for requests that are passed on: it bounds no reply
 	wire     wire
 	observer *retry.Observer // wire, with second attempts and a breaker before it; nil when it cannot be called
 	timeout  time.Duration   // of one attempt
@@ -158,6 +159,7 @@ func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, 
 	if c.err != nil {
 		return c
 	}
+	c.stream = c.http
 	at.Client = c.http
 	c.wire = proto.client(at)
 	c.observer = retry.New(c.wire, retry.Options{Endpoint: clientID(p, ep), Logger: o.Logger, Attempted: o.Attempted})

@@ -1,0 +1,167 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/injection"
+	"github.com/visionoperator/vision-operator/runtime/message"
+	"github.com/visionoperator/vision-operator/runtime/router"
+)
+
+// Prepared is a request that may be sent.
+type Prepared struct {
+	Target
+	// Body is what to send. It reads ModelRequest.Body and images that are kept
+	// until Release.
+	Body *message.Spliced
+	// Record is what was decided.
+	Record Record
+
+	of *preparation
+}
+
+// Prepare makes a request to a model ready to be sent: it finds who serves the
+// model, puts in the images that tools and humans have named, or what they show as
+// text, and leaves out or refuses what is over a limit. Every byte that needs no
+// change stays as it is. The caller releases what it gets. The error is a
+// *fault.Fault, which refuses the request.
+func (e *Engine) Prepare(ctx context.Context, req ModelRequest) (*Prepared, error) {
+	snap, bad := e.proxied()
+	if bad != nil {
+		return nil, bad
+	}
+	p := &preparation{engine: e, snapshot: snap, profile: snap.profile, request: req}
+	if bad := p.run(ctx); bad != nil {
+		p.release()
+		return nil, bad
+	}
+	return &Prepared{Target: p.target, Body: p.body, Record: p.record, of: p}, nil
+}
+
+// Release lets go of the images that the body reads. It may be called once.
+func (p *Prepared) Release() { p.of.release() }
+
+// preparation is one request on its way; each step fills in what the next one needs.
+type preparation struct {
+	engine   *Engine
+	snapshot *snapshot
+	profile  *router.Profile
+	request  ModelRequest
+
+	scanned *message.Request
+	entry   router.Entry
+	target  Target
+	rules   *injection.Rules
+	form    string
+	letGo   func() // of what was found
+	edits   []message.Edit
+	body    *message.Spliced
+	record  Record
+}
+
+func (p *preparation) release() {
+	if p.letGo != nil {
+		p.letGo()
+		p.letGo = nil
+	}
+}
+
+// run is the request's way, step by step.
+func (p *preparation) run(ctx context.Context) *fault.Fault {
+	if bad := p.scan(); bad != nil {
+		return bad
+	}
+	for _, step := range []func(context.Context) *fault.Fault{p.aim} {
+		if bad := step(ctx); bad != nil {
+			return bad
+		}
+	}
+	return p.splice()
+}
+
+// scan takes the body apart.
+func (p *preparation) scan() *fault.Fault {
+	var err error
+	if p.scanned, err = message.Scan(p.request.Dialect, p.request.Body); err != nil {
+		if bad, ok := errors.AsType[*message.Error](err); ok {
+			return bad.Fault()
+		}
+		return fault.As(err)
+	}
+	for i := range p.scanned.Images {
+		if p.scanned.Images[i].Source == message.AsFacts {
+			return fault.New(fault.InvalidToolInput, "FactsNotData", "the image %s is told by facts about it, which only reviews take", p.scanned.ID(i)).
+				With("field", p.scanned.ID(i)).Hint("Send the image's data.")
+		}
+	}
+	return nil
+}
+
+// aim finds the model, and the form in which it is shown images.
+func (p *preparation) aim(ctx context.Context) *fault.Fault {
+	name := p.scanned.Model
+	if p.request.Model != "" {
+		name = p.request.Model
+	}
+	var bad *fault.Fault
+	if p.entry, bad = p.engine.entry(ctx, p.snapshot, p.request.Dialect, name); bad != nil {
+		return bad
+	}
+	if p.target, bad = p.snapshot.target(p.entry); bad != nil {
+		return bad
+	}
+	p.rules = injection.RulesOf(p.profile.Injection)
+	p.form = p.rules.Mode
+	if p.form == router.InjectionAuto {
+		p.form = router.InjectionImage
+		if !p.entry.Model.ImageInput {
+			p.form = router.InjectionObservation
+		}
+	}
+	p.record.Route, p.record.Form, p.record.HistoryNotVisible = p.entry.Route.String(), p.form, p.scanned.Stateful
+	return nil
+}
+
+// splice makes the body that is sent.
+func (p *preparation) splice() *fault.Fault {
+	edits := p.edits
+	if at := p.scanned.ModelValue; at.Len() > 0 && p.scanned.Model != p.target.Model {
+		name, err := json.Marshal(p.target.Model)
+		if err != nil {
+			return fault.As(err)
+		}
+		edits = append(edits, message.Edit{Span: at, Segments: []message.Segment{{Text: name}}})
+	}
+	p.edits = edits
+	return p.spliced()
+}
+
+// spliced lays the body out, without signed reasoning where that has been refused.
+func (p *preparation) spliced() *fault.Fault {
+	body, err := message.Splice(p.request.Body, p.edits)
+	if err != nil {
+		return fault.As(err)
+	}
+	p.body, p.record.Edits = body, body.Ranges()
+	return nil
+}
+
+// Tap reads the reply as it passes, for what later requests leave to be
+// remembered: the calls of a conversation that the vendor keeps. Nil means that
+// nothing is to be learnt. The caller closes it behind the last byte.
+func (p *Prepared) Tap(contentType string) io.WriteCloser {
+	return nil
+}
+
+// Retry gives another body to send once, where the upstream refused signed
+// reasoning that stood beside an edit; ok is false for any other reply.
+func (p *Prepared) Retry(status int, reply []byte) (body *message.Spliced, ok bool) {
+	return nil, false
+}
