@@ -15,6 +15,8 @@ import (
 // roomTimeout is how long a model request waits for room before it is sent away.
 const roomTimeout = 10 * time.Second
 
+const statusUnavailable = 503
+
 // Hold waits until n bytes of model requests fit into what may be in flight at
 // once, for ten seconds at most. Images that are looked at are counted apart. The
 // error is a *fault.Fault.
@@ -35,11 +37,11 @@ func (e *Engine) Hold(ctx context.Context, n int64) (release func(), err error) 
 }
 
 func noRoom(ctx context.Context, n int64, err error) *fault.Fault {
-	f := fault.New(fault.RouterUnavailable, "Busy", "there was no room for a request of %s in %s: too many are in flight", preflight.Size(n), roomTimeout).
+	f := fault.New(fault.VisionAdapterUnavailable, "Busy", "there was no room for a request of %s in %s: too many are in flight", preflight.Size(n), roomTimeout).
 		With("body_bytes", n).Hint("Call again in a moment.").Because(err)
 	if errors.Is(ctx.Err(), context.Canceled) {
 		f.Reason, f.Message = "Canceled", "the call ended before there was room for it"
 	}
-	f.Retryable, f.RetryAfter = true, time.Second
+	f.HTTPStatus, f.Retryable, f.RetryAfter = statusUnavailable, true, time.Second
 	return f
 }
