@@ -26,12 +26,20 @@ var header = http.Header{"Anthropic-Version": {"2023-06-01"}}
 // version is the protocol's, and the first segment of its paths.
 const version = "/v1"
 
-// New returns a client for an endpoint. Its base URL may or may not end in the
-// protocol's version: "https://api.anthropic.com" and ".../v1" are the same.
-func New(at exchange.Endpoint) *exchange.Client {
-	if base := strings.TrimRight(at.BaseURL, "/"); !strings.HasSuffix(base, version) {
-		at.BaseURL = base + version
+// Base is the base URL of an endpoint with the protocol's version, which the
+// declared one may or may not end in: "https://api.anthropic.com" and ".../v1"
+// are the same.
+func Base(declared string) string {
+	base := strings.TrimRight(declared, "/")
+	if strings.HasSuffix(base, version) {
+		return base
 	}
+	return base + version
+}
+
+// New returns a client for an endpoint; see Base for its base URL.
+func New(at exchange.Endpoint) *exchange.Client {
+	at.BaseURL = Base(at.BaseURL)
 	var e encoder
 	return exchange.NewClient(at, exchange.Protocol{
 		Header: header,

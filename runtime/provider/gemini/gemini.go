@@ -23,7 +23,7 @@ import (
 func New(at exchange.Endpoint) *exchange.Client {
 	var e encoder
 	return exchange.NewClient(at, exchange.Protocol{
-		Path:   func(model string) string { return resource(model) + ":generateContent" },
+		Path:   func(model string) string { return Resource(model) + ":generateContent" },
 		Encode: e.encode,
 		Format: func(provider.Request) string { return "generationConfig" },
 		Parse:  parseReply,
@@ -34,9 +34,10 @@ func New(at exchange.Endpoint) *exchange.Client {
 // collections are those that a model's name may begin with. A name without is in the first.
 var collections = []string{"models/", "tunedModels/"}
 
-// resource is the path of a model: its collection, then the name as one segment,
-// with the colon escaped that would else begin the method.
-func resource(model string) string {
+// Resource is the path of a model below an endpoint's base URL: its collection,
+// then the name as one segment, with the colon escaped that would else begin the
+// method.
+func Resource(model string) string {
 	collection, name := collections[0], model
 	for _, c := range collections {
 		if rest, found := strings.CutPrefix(model, c); found {

@@ -65,12 +65,17 @@ var ownHeaders = map[string]bool{
 	"Accept-Encoding": true, "Host": true, "Connection": true, "Te": true, "Trailer": true, "Upgrade": true,
 }
 
-// setHeaders adds the user agent and an endpoint's extra headers, which may
-// replace the user agent but nothing of ownHeaders.
+// setHeaders adds the user agent, where there is one, and an endpoint's extra
+// headers, which may replace the user agent but nothing of ownHeaders.
 func setHeaders(next http.RoundTripper, agent string, extra []router.Header) http.RoundTripper {
+	if agent == "" && len(extra) == 0 {
+		return next
+	}
 	return &wrapper{next, func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
 		req = req.Clone(req.Context())
-		req.Header.Set("User-Agent", agent)
+		if agent != "" {
+			req.Header.Set("User-Agent", agent)
+		}
 		for _, h := range extra {
 			if !ownHeaders[textproto.CanonicalMIMEHeaderKey(h.Name)] {
 				req.Header.Set(h.Name, h.Value)

@@ -14,6 +14,9 @@
 //  6. authorize adds the credential, after them so that none replaces it;
 //  7. limitResponse bounds the reply, as it is after decompression.
 //
+// That is New. In the client that NewStream makes, pace stands in the place of
+// deadline, and limitResponse is not there.
+//
 // It knows no wire protocol and retries nothing.
 package transport
 
@@ -82,19 +85,27 @@ func New(o Options) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rt http.RoundTripper = base
-	rt = limitResponse(rt, MaxResponseBytes)
+	rt := identify(limitResponse(base, MaxResponseBytes), o, "vision-operator/"+o.Version)
+	rt = deadline(rt, timeout)
+	return &http.Client{Transport: report(rt, o), CheckRedirect: sameOrigin}, nil
+}
+
+// identify puts on a request what the endpoint is to get beside it, and refuses
+// the hosts that no endpoint has.
+func identify(rt http.RoundTripper, o Options, agent string) http.RoundTripper {
 	if o.Auth != nil {
 		rt = authorize(rt, *o.Auth)
 	}
-	rt = setHeaders(rt, "vision-operator/"+o.Version, o.Endpoint.Headers)
-	rt = guardHost(rt)
-	rt = deadline(rt, timeout)
+	return guardHost(setHeaders(rt, agent, o.Endpoint.Headers))
+}
+
+// report tells what came of a call: to the caller in fixed texts, and to the log.
+func report(rt http.RoundTripper, o Options) http.RoundTripper {
 	rt = redact(rt)
 	if o.Logger != nil {
 		rt = record(rt, o.Logger)
 	}
-	return &http.Client{Transport: rt, CheckRedirect: sameOrigin}, nil
+	return rt
 }
 
 // baseTransport is the one place where bytes leave the process.
