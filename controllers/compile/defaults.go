@@ -64,6 +64,20 @@ const (
 	DefaultAdmission = v1alpha1.AdmissionWarn
 	// DefaultMCP serves the tool at /mcp.
 	DefaultMCP = true
+	// DefaultProxy serves no model proxy: keys that agents do not hold are lent to
+	// them only where the platform team says so.
+	DefaultProxy = false
+
+	// DefaultInjectionMode shows an image to a model that takes images, and tells
+	// the others what it shows.
+	DefaultInjectionMode = v1alpha1.InjectionAuto
+	// DefaultWaitFor waits for every call: vendors refuse a request without all of them.
+	DefaultWaitFor = v1alpha1.WaitForAllToolCalls
+	// DefaultKeep changes nothing that was sent before, which prompt caches and
+	// signed reasoning depend on.
+	DefaultKeep = v1alpha1.KeepThread
+	// DefaultMarkdownImages leaves what humans write as it is.
+	DefaultMarkdownImages = v1alpha1.MarkdownImagesOff
 )
 
 // or is what p points to, or the default when nobody set it.

@@ -26,7 +26,8 @@ func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (profile *router.Prof
 		PerCallModel: string(or(p.Spec.PerCallModel, DefaultPerCallModel)),
 		Limits:       limitsDocument(p.Spec.Limits),
 		Cache:        cacheDocument(p.Spec.Cache),
-		Runtime:      router.RuntimeOptions{MCP: or(or(p.Spec.Runtime, v1alpha1.Runtime{}).MCP, DefaultMCP)},
+		Injection:    injectionDocument(p.Spec.Injection),
+		Runtime:      runtimeDocument(p.Spec.Runtime),
 	}
 	byName := make(map[string]*router.Provider, len(uses))
 	for _, u := range uses {
@@ -67,6 +68,35 @@ func cacheDocument(c *v1alpha1.Cache) router.Cache {
 	ttl, _ := duration(cache.TTL, DefaultCacheTTL) // a bad one is the document's rules' to name
 	return router.Cache{TTL: ttl, MaxEntries: or(cache.MaxEntries, DefaultCacheMaxEntries), MaxBytes: or(cache.MaxBytes, DefaultCacheMaxBytes),
 		Persist: or(cache.Persist, DefaultCachePersist)}
+}
+
+// injectionDocument leaves lists and texts that nobody set to the runtime.
+func injectionDocument(i *v1alpha1.Injection) router.Injection {
+	injection := or(i, v1alpha1.Injection{})
+	template := or(injection.Template, v1alpha1.InjectionTemplate{})
+	return router.Injection{
+		Mode:              string(or(injection.Mode, DefaultInjectionMode)),
+		Tools:             slices.Clone(injection.Tools),
+		ExcludeTools:      slices.Clone(injection.ExcludeTools),
+		PathArguments:     slices.Clone(injection.PathArguments),
+		WaitFor:           string(or(injection.WaitFor, DefaultWaitFor)),
+		Keep:              string(or(injection.Keep, DefaultKeep)),
+		MarkdownImages:    string(or(injection.MarkdownImages, DefaultMarkdownImages)),
+		Template:          router.InjectionTemplate{Heading: template.Heading, Item: template.Item, Unavailable: template.Unavailable},
+		ObservationPrompt: injection.ObservationPrompt,
+	}
+}
+
+func runtimeDocument(r *v1alpha1.Runtime) router.RuntimeOptions {
+	runtime := or(r, v1alpha1.Runtime{})
+	options := router.RuntimeOptions{MCP: or(runtime.MCP, DefaultMCP)}
+	if proxy := or(runtime.Proxy, v1alpha1.Proxy{}); or(proxy.Enabled, DefaultProxy) {
+		options.Proxy = &router.Proxy{}
+		for _, rule := range proxy.Passthrough {
+			options.Proxy.Passthrough = append(options.Proxy.Passthrough, router.PassthroughRule{Method: rule.Method, Path: rule.Path})
+		}
+	}
+	return options
 }
 
 // podProfile is what injection needs of a policy.

@@ -117,7 +117,7 @@ func credentialDocument(namespace string, p *v1alpha1.VisionProvider) *router.Cr
 }
 
 func modelDocument(m *v1alpha1.Model) router.Model {
-	doc := router.Model{Name: m.Name, ImageInput: or(m.ImageInput, false), Family: m.Family,
+	doc := router.Model{Name: m.Name, ImageInput: or(m.ImageInput, false), Family: m.Family, ToolImages: string(or(m.ToolImages, "")),
 		ContextWindowTokens: or(m.ContextWindowTokens, 0), MaxOutputTokens: or(m.MaxOutputTokens, 0)}
 	if l := m.Limits; l != nil {
 		doc.Limits = &router.ModelLimits{

@@ -151,6 +151,11 @@ const (
 	// MaxReferenceBytes bounds the records of images that were looked at or
 	// uploaded: 16 MiB, 4096 of them, each in a block of 4 KiB.
 	MaxReferenceBytes = 16 << 20
+	// MaxPinnedBytes bounds what conversations were shown, so that it can be shown
+	// again: 256 MiB, of which at least 208 are images, some hundred screenshots, and
+	// the rest the records of 65,536 of them. An image that had to go is read again
+	// where it came from.
+	MaxPinnedBytes = 256 << 20
 )
 
 // RuntimeOptions are the parts of a policy that the runtime itself obeys. What

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -81,7 +82,9 @@ func (v *validator) provider(at string, p *Provider) {
 		v.duration(at+".discovery.interval", p.Discovery.Interval)
 	}
 	for i := range p.Models {
-		v.check(p.Models[i].Name != "", fmt.Sprintf("%s.models[%d].name", at, i), "is empty")
+		model := fmt.Sprintf("%s.models[%d]", at, i)
+		v.check(p.Models[i].Name != "", model+".name", "is empty")
+		v.word(model+".toolImages", p.Models[i].ToolImages, ToolImagesInToolResult, ToolImagesUserMessage, ToolImagesAssistantThenUser)
 	}
 }
 
@@ -134,19 +137,28 @@ func (v *validator) profile(at string, p *Profile) {
 		v.check(len(layer.Globs) > 0, fmt.Sprintf("%s.allow[%d].globs", at, i), "is empty")
 	}
 	v.limits(at+".limits", &p.Limits)
+	v.injection(at+".injection", &p.Injection)
 	v.duration(at+".cache.ttl", p.Cache.TTL)
 	v.positive(at+".cache.maxEntries", p.Cache.MaxEntries)
 	v.positive(at+".cache.maxBytes", p.Cache.MaxBytes)
 }
 
+func (v *validator) injection(at string, i *Injection) {
+	v.word(at+".mode", i.Mode, InjectionAuto, InjectionImage, InjectionObservation, InjectionOff)
+	v.word(at+".waitFor", i.WaitFor, WaitForAllToolCalls, WaitForVisionToolCalls)
+	v.word(at+".keep", i.Keep, KeepThread, KeepCurrentTurn)
+	v.word(at+".markdownImages", i.MarkdownImages, MarkdownOff, MarkdownAttach)
+}
+
+// word checks a value that may be left out.
+func (v *validator) word(at, value string, of ...string) {
+	v.check(value == "" || slices.Contains(of, value), at, "is %q; want one of %s", value, strings.Join(of, ", "))
+}
+
 func (v *validator) limits(at string, l *Limits) {
 	v.positive(at+".image.maxBytes", l.Image.MaxBytes)
 	v.positive(at+".image.maxPixels", l.Image.MaxPixels)
-	switch l.Image.OnOversize {
-	case "", OversizeRefuse, OversizeDownscale:
-	default:
-		v.check(false, at+".image.onOversize", "is %q; want %s or %s", l.Image.OnOversize, OversizeRefuse, OversizeDownscale)
-	}
+	v.word(at+".image.onOversize", l.Image.OnOversize, OversizeRefuse, OversizeDownscale)
 	v.positive(at+".request.maxDistinctImages", l.Request.MaxDistinctImages)
 	v.positive(at+".request.maxTotalImageBytes", l.Request.MaxTotalImageBytes)
 	v.positive(at+".request.maxProbedPaths", l.Request.MaxProbedPaths)

@@ -16,7 +16,6 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 	u, spec := &unprogrammed{}, &p.Spec
 	for i := range spec.Models {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
-		u.add(m.ToolImages != nil, at+".toolImages")
 		u.add(m.Price != nil, at+".price")
 	}
 	u.add(spec.Probe != nil, "spec.probe")
@@ -34,29 +33,10 @@ func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 		u.add(r.Namespace != "" && r.Namespace != p.Namespace, fmt.Sprintf("spec.providers[%d].namespace", i))
 	}
 	u.add(len(spec.Quotas) > 0, "spec.quotas")
-	if spec.Injection != nil {
-		u.injection(spec.Injection)
-	}
 	if r := spec.Runtime; r != nil && r.Proxy != nil {
-		u.add(is(r.Proxy.Enabled, true), "spec.runtime.proxy.enabled")
 		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")
-		u.add(len(r.Proxy.Passthrough) > 0, "spec.runtime.proxy.passthrough")
 	}
 	return u.paths
-}
-
-// injection: nothing is injected yet, which is what mode: Off asks for.
-func (u *unprogrammed) injection(i *v1alpha1.Injection) {
-	const at = "spec.injection."
-	u.add(i.Mode != nil && *i.Mode != v1alpha1.InjectionOff, at+"mode")
-	u.add(len(i.Tools) > 0, at+"tools")
-	u.add(len(i.ExcludeTools) > 0, at+"excludeTools")
-	u.add(len(i.PathArguments) > 0, at+"pathArguments")
-	u.add(i.WaitFor != nil, at+"waitFor")
-	u.add(i.Keep != nil, at+"keep")
-	u.add(is(i.MarkdownImages, v1alpha1.MarkdownImagesAttach), at+"markdownImages")
-	u.add(i.Template != nil, at+"template")
-	u.add(i.ObservationPrompt != "", at+"observationPrompt")
 }
 
 // unprogrammed collects paths.

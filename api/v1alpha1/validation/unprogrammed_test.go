@@ -21,7 +21,7 @@ import (
 func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 	all = goodProvider()
 	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m",
-		ToolImages: ptr(v1alpha1.ToolImagesUserMessage), Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
+		Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
 	all.Spec.Probe = &v1alpha1.EndpointProbe{}
 	all.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromAll)}
 
@@ -31,7 +31,8 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 		Headers: []v1alpha1.HTTPHeader{{Name: "A", Value: "b"}}, AllowPlainHTTP: ptr(true)}
 	obeyed.Spec.Credentials.SecretRef.From = ptr(v1alpha1.SecretFromConsumer)
 	obeyed.Spec.Models[0] = v1alpha1.Model{Name: "m", ImageInput: ptr(true), Family: "openai-tile", ContextWindowTokens: ptr(int64(2)), MaxOutputTokens: ptr(int64(1)),
-		Limits: &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
+		ToolImages: ptr(v1alpha1.ToolImagesUserMessage),
+		Limits:     &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.Discovery = &v1alpha1.Discovery{Interval: ptr(v1alpha1.Duration("1m"))}
 	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSame)}
 	return all, obeyed
@@ -46,7 +47,7 @@ func TestUnprogrammedProvider(t *testing.T) {
 	}{
 		{"what this build does is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
-			"spec.models[1].toolImages", "spec.models[1].price",
+			"spec.models[1].price",
 			"spec.probe", "spec.allowedNamespaces",
 		}},
 	} {
@@ -72,20 +73,19 @@ func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 			Image:   &v1alpha1.ImageLimits{MaxBytes: one, MaxPixels: one, MediaTypes: []string{"image/png"}, OnOversize: ptr(v1alpha1.OnOversizeDownscale)},
 			Request: &v1alpha1.RequestLimits{MaxDistinctImages: one, MaxTotalImageBytes: one, MaxProbedPaths: one, MaxImageTokens: one, MaxBodyBytes: one},
 		},
-		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionOff), MarkdownImages: ptr(v1alpha1.MarkdownImagesOff)},
-		Cache:     &v1alpha1.Cache{TTL: ptr(v1alpha1.Duration("1h")), MaxEntries: one, MaxBytes: one, Persist: ptr(true)},
+		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionAuto), Tools: []string{"t"}, ExcludeTools: []string{"t"}, PathArguments: []string{"p"},
+			WaitFor: ptr(v1alpha1.WaitForVisionToolCalls), Keep: ptr(v1alpha1.KeepCurrentTurn), MarkdownImages: ptr(v1alpha1.MarkdownImagesAttach),
+			Template: &v1alpha1.InjectionTemplate{Heading: "h", Item: "i", Unavailable: "u"}, ObservationPrompt: "x"},
+		Cache: &v1alpha1.Cache{TTL: ptr(v1alpha1.Duration("1h")), MaxEntries: one, MaxBytes: one, Persist: ptr(true)},
 		Runtime: &v1alpha1.Runtime{Workspaces: []string{"/w"}, MCP: ptr(false), Resources: &corev1.ResourceRequirements{}, RunAsUser: one,
-			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(false), SetBaseURLs: ptr(false)}},
+			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(false), Passthrough: []v1alpha1.ProxyPassthroughRule{{Method: "GET", Path: "/openai/v1/files"}}}},
 		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
 	all = v1alpha1.VisionPolicySpec{
 		NamespaceSelector: &metav1.LabelSelector{},
 		Providers:         []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "models"}},
 		Quotas:            []v1alpha1.Quota{{}},
-		Injection: &v1alpha1.Injection{Mode: ptr(v1alpha1.InjectionAuto), Tools: []string{"t"}, ExcludeTools: []string{"t"}, PathArguments: []string{"p"},
-			WaitFor: ptr(v1alpha1.WaitForAllToolCalls), Keep: ptr(v1alpha1.KeepThread), MarkdownImages: ptr(v1alpha1.MarkdownImagesAttach),
-			Template: &v1alpha1.InjectionTemplate{}, ObservationPrompt: "x"},
-		Runtime: &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{}}}},
+		Runtime:           &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{SetBaseURLs: ptr(true)}},
 	}
 	return all, obeyed
 }
@@ -102,9 +102,7 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		{"what it does not do yet is named field by field", all, []string{
 			"spec.namespaceSelector", "spec.providers[1].namespace",
 			"spec.quotas",
-			"spec.injection.mode", "spec.injection.tools", "spec.injection.excludeTools", "spec.injection.pathArguments", "spec.injection.waitFor",
-			"spec.injection.keep", "spec.injection.markdownImages", "spec.injection.template", "spec.injection.observationPrompt",
-			"spec.runtime.proxy.enabled", "spec.runtime.proxy.setBaseURLs", "spec.runtime.proxy.passthrough",
+			"spec.runtime.proxy.setBaseURLs",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
