@@ -43,14 +43,21 @@ func (e *Engine) view(ctx context.Context, req Request) (*observation.Result, *f
 	if bad != nil {
 		return nil, bad
 	}
-	l := &look{engine: e, snapshot: snap, profile: profile, request: req}
-	if l.picture, bad = e.open(ctx, req.Path, &profile.Limits); bad != nil {
+	pic, bad := e.open(ctx, req.Path, &profile.Limits)
+	if bad != nil {
 		return nil, bad
 	}
-	defer l.picture.release()
-	e.options.References.Remember(l.picture.reference)
-	result := &observation.Result{VisualReference: l.picture.reference}
-	bad = l.choose(ctx)
+	defer pic.release()
+	e.options.References.Remember(pic.reference)
+	return e.see(ctx, snap, profile, req, pic)
+}
+
+// see has a model look at a picture. Beside a fault the result has all but the
+// observation.
+func (e *Engine) see(ctx context.Context, snap *snapshot, profile *router.Profile, req Request, pic *picture) (*observation.Result, *fault.Fault) {
+	l := &look{engine: e, snapshot: snap, profile: profile, request: req, picture: pic}
+	result := &observation.Result{VisualReference: pic.reference}
+	bad := l.choose(ctx)
 	if bad == nil {
 		result.Observation, result.Cached, bad = l.answer(ctx)
 	}

@@ -50,6 +50,11 @@ type Options struct {
 	// Attempted is told of each attempt at a provider's endpoint, for metrics; it
 	// is called from any goroutine and returns at once. Nil tells nobody.
 	Attempted func(retry.Attempt)
+	// PodKey is a secret of 32 random bytes, of which the marks are made that stand
+	// around what was read from images, where a model that sees none is shown text
+	// in their place. The same key gives the same texts after a restart. Nil makes
+	// one up for the process.
+	PodKey []byte
 	// Version is told to providers in the user agent.
 	Version string
 }
@@ -69,6 +74,12 @@ type Engine struct {
 	// shrinking is one smaller copy of an image at a time. What it takes is bounded
 	// by MaxHeldBytes and comes on top of what is held.
 	shrinking *semaphore.Weighted
+
+	podKey   []byte
+	texts    texts      // as they were shown; nil keeps none
+	showing  sync.Mutex // one new text at a time
+	lookRoom int64
+	looking  *semaphore.Weighted // of lookRoom: bytes of requests' images that are looked at
 }
 
 // New returns an Engine without a router document: until Use, every request is
@@ -92,6 +103,7 @@ func New(o Options) *Engine {
 		bodies: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
 		shrinking: semaphore.NewWeighted(1),
 	}
+	e.prepareLooks()
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e
 }
