@@ -16,7 +16,7 @@ func (s *scan) anthropic() {
 				s.turn(s.anthropicMessage)
 			}
 		case "system":
-			s.turnOf(System, s.blocks)
+			s.turnOf(System, func() bool { return s.blocks(nil) })
 		case "max_tokens":
 			s.r.MaxOutputTokens = s.whole()
 		case "tools", "output_config":
@@ -52,7 +52,7 @@ func (s *scan) anthropicMessage(turn *Turn) {
 		case "role":
 			turn.Role = role(s.word())
 		case "content":
-			results = s.blocks()
+			results = s.blocks(turn)
 		default:
 			s.skip()
 		}
@@ -60,12 +60,17 @@ func (s *scan) anthropicMessage(turn *Turn) {
 	turn.ToolResults = results && turn.Role == User
 }
 
-// blocks reads content: text, or blocks. It reports whether there are blocks and
-// all of them are results of tools.
-func (s *scan) blocks() bool {
+// blocks reads content: text, or blocks, of a turn; of none where it stands deeper,
+// so that what is said and called there is nobody's. It reports whether there are
+// blocks and all of them are results of tools.
+func (s *scan) blocks(turn *Turn) bool {
 	switch s.peek() {
 	case '"':
-		s.reads()
+		if turn != nil && mayBeHuman(turn) {
+			s.said()
+		} else {
+			s.reads()
+		}
 		return false
 	case 'n':
 		s.skip()
@@ -74,39 +79,51 @@ func (s *scan) blocks() bool {
 	any, all := false, true
 	for range s.elements() {
 		any = true
-		all = s.block() && all
+		all = s.block(turn) && all
 	}
 	return any && all
 }
 
 // block reads one block and those within it, and reports whether it is a tool's result.
-func (s *scan) block() bool {
+func (s *scan) block(turn *Turn) bool {
 	s.peek()
-	start, first := s.i, len(s.r.Images)
+	b, first := block{start: s.i}, len(s.r.Images)
 	var p picture
 	var image Image
 	var mark Span
-	var kind, call string
-	text, rest, sourced, isError := 0, 0, false, false
+	text, rest, sourced := 0, 0, false
 	for name := range s.members() {
 		switch name {
 		case "type":
-			kind = s.word()
-		case "text", "thinking":
+			b.kind = s.word()
+		case "text":
+			var n int
+			b.value, n = s.quoted()
+			text += n
+		case "thinking":
 			text += s.counted()
 		case "source":
 			sourced = s.source(&p, &image)
 		case "content": // of a result or a search's; an object is a server tool's
-			if s.peek() == '{' {
-				rest += s.counted()
-			} else {
-				s.blocks()
-			}
+			b.a.content(s, func() { rest += s.within() })
 		case "tool_use_id":
-			call = s.word()
+			b.a.CallID = s.word()
 		case "is_error":
-			isError = s.yes()
-		case "id", "signature", "data", "encrypted_content":
+			b.a.IsError = s.yes()
+		case "id":
+			b.id, _ = s.optional()
+		case "name":
+			var n int
+			b.name, n = s.heard()
+			rest += n
+		case "input":
+			var n int
+			b.input, n = s.spanned()
+			rest += n
+		case "signature":
+			t, _ := s.optional()
+			b.signed = t.size > 0
+		case "data", "encrypted_content":
 			s.skip()
 		case "cache_control":
 			mark = s.skip()
@@ -115,15 +132,18 @@ func (s *scan) block() bool {
 		}
 	}
 	switch {
-	case kind == "image":
+	case b.kind == "image":
 		if !sourced {
 			image.unknown("it has no source")
 		}
 		image.kept = mark
-		s.image(image, start)
-	case kind == "tool_result":
-		s.answer(first, call, isError, false)
-	case kind == "text":
+		s.image(image, b.start)
+	case b.kind == "tool_result" && turn == nil:
+		s.answer(first, -1, &b.a, false)
+	case b.kind == "tool_result":
+		b.a.Takes = b.a.Content.Len() == 0 || s.b[b.a.Content.Start] != '{'
+		s.result(b.a, b.start, first, false)
+	case b.kind == "text":
 		s.r.TextBytes += int64(text)
 	case sourced && p.kind == "text":
 		s.r.TextBytes += int64(rest + p.data.size)
@@ -134,7 +154,49 @@ func (s *scan) block() bool {
 	default:
 		s.r.TextBytes += int64(text + rest)
 	}
-	return kind == "tool_result"
+	if turn != nil {
+		s.speaks(turn, &b)
+	}
+	return b.kind == "tool_result"
+}
+
+// block gathers what a block may be beside an image.
+type block struct {
+	kind     string
+	start    int
+	id, name text
+	value    Span // of text
+	input    Span
+	signed   bool
+	a        Result
+}
+
+// speaks adds the block that was just passed to what its turn says and calls.
+func (s *scan) speaks(turn *Turn, b *block) {
+	switch b.kind {
+	case "text":
+		if b.value.Len() > 0 && mayBeHuman(turn) {
+			s.text(b.value, b.start)
+		}
+	case "tool_use":
+		s.call(Call{ID: s.short(b.id), Name: s.short(b.name), Arguments: b.input}, b.start)
+	case "thinking":
+		if b.signed {
+			s.signature(Span{b.start, s.i})
+		}
+	case "redacted_thinking":
+		s.signature(Span{b.start, s.i})
+	}
+}
+
+// within reads the content of a block, and returns what counts of a server tool's,
+// which is an object.
+func (s *scan) within() int {
+	if s.peek() == '{' {
+		return s.counted()
+	}
+	s.blocks(nil)
+	return 0
 }
 
 // source reads where the data of an image or of a document is. A document's may
@@ -145,7 +207,7 @@ func (s *scan) source(p *picture, image *Image) bool {
 	}
 	for name := range s.members() {
 		if name == "content" {
-			s.blocks()
+			s.blocks(nil)
 			continue
 		}
 		s.describe(p, name)

@@ -19,7 +19,8 @@ type Call struct {
 	// with an object's JSON in it; empty where there are none.
 	Arguments Span
 
-	way Span // in Request.steps
+	unnumbered bool // the wire has no ids, and its result is found by Name
+	way        Span // in Request.steps
 }
 
 // Result is the answer to a call.
@@ -27,7 +28,8 @@ type Result struct {
 	// Turn is the index in Request.Turns.
 	Turn int
 	// Call is the index in Request.Calls of the call that is answered: one of the
-	// assistant's turns right before the result; -1 when the body has none.
+	// assistant's turns right before the result; -1 when the body has none. Several
+	// results may answer the same call.
 	Call int
 	// CallID is as the result says it; "" where the wire gives none. Name is the
 	// tool's, where the result says it (Gemini).
@@ -37,16 +39,25 @@ type Result struct {
 	Object Span
 	// Content is the JSON value of the result's content: what image parts are put
 	// into. OpenAI's and Anthropic's content or output, a string or an array; the
-	// parts of Gemini's functionResponse. Empty where the member is not there.
+	// parts of Gemini's functionResponse; there and in Responses it may be an object,
+	// the one part. Empty where the member is not there or is null.
 	Content Span
+	// Null is the null that stands where Content would: it is replaced, as a second
+	// member of that name would be one too many. Empty otherwise.
+	Null Span
 	// Part is the part of a Gemini content that holds Object, and Parts that
-	// content's whole array of parts; both empty in other dialects.
+	// content's whole array of parts, or Part again where that is the one part in the
+	// place of an array; both empty in other dialects.
 	Part, Parts Span
 	// IsError says that the result is marked as an error.
 	IsError bool
 	// Takes says that image parts may be put into it: those of computer, shell and
-	// patch calls take none.
+	// patch calls, and of chat's older functions, take none, and nothing is put into
+	// content of a type that the dialect does not have.
 	Takes bool
+
+	unnumbered bool // as in Call
+	way        Span // in Request.steps
 }
 
 // Text is one piece of text that a human wrote: of a user's turn that is not made
@@ -71,5 +82,6 @@ type Signature struct {
 	// Span is what is left out to drop it: the whole thinking or redacted_thinking
 	// block (Anthropic), the whole reasoning item with encrypted content (OpenAI
 	// Responses), or the JSON string of thoughtSignature (Gemini), which is replaced.
+	// An empty signature is none.
 	Span Span
 }

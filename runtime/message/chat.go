@@ -38,16 +38,29 @@ func (s *scan) chat() {
 }
 
 func (s *scan) chatMessage(turn *Turn) {
-	first, call := len(s.r.Images), ""
+	s.peek()
+	start, first := s.i, len(s.r.Images)
+	var a Result
 	for name := range s.members() {
 		switch name {
 		case "role":
-			turn.Role = role(s.word())
+			word := s.word()
+			turn.Role, a.unnumbered = role(word), word == "function"
 		case "tool_call_id":
-			call = s.word()
+			a.CallID = s.word()
+		case "name":
+			a.Name = s.word()
 		case "content":
-			s.chatContent()
-		case "refusal", "reasoning_content", "tool_calls", "function_call":
+			a.content(s, func() { s.chatContent(mayBeHuman(turn)) })
+		case "tool_calls":
+			if !s.null() {
+				s.r.TextBytes += int64(s.measured(s.chatCalls))
+			}
+		case "function_call":
+			if !s.null() {
+				s.r.TextBytes += int64(s.measured(s.chatFunctionCall))
+			}
+		case "refusal", "reasoning_content":
 			if !s.null() {
 				s.reads()
 			}
@@ -56,8 +69,72 @@ func (s *scan) chatMessage(turn *Turn) {
 		}
 	}
 	if turn.Role == Tool {
-		turn.ToolResults = true
-		s.answer(first, call, false, false)
+		turn.ToolResults, a.Takes = true, !a.unnumbered
+		s.result(a, start, first, false)
+	}
+}
+
+// mayBeHuman reports whether a turn may still turn out to be a human's: its role
+// may come after its content.
+func mayBeHuman(turn *Turn) bool { return turn.Role == User || turn.Role == Nobody }
+
+// chatCalls reads tool_calls. What is no call is passed.
+func (s *scan) chatCalls() {
+	if s.peek() != '[' {
+		s.skip()
+		return
+	}
+	for range s.elements() {
+		if s.peek() == '{' {
+			s.chatCall()
+		} else {
+			s.skip()
+		}
+	}
+}
+
+func (s *scan) chatCall() {
+	var c Call
+	start := s.i
+	for name := range s.members() {
+		switch name {
+		case "id":
+			c.ID = s.word()
+		case "function", "custom":
+			if s.peek() == '{' {
+				s.chatFunction(&c)
+			} else {
+				s.skip()
+			}
+		default:
+			s.skip()
+		}
+	}
+	s.call(c, start)
+}
+
+// chatFunctionCall reads the older function_call.
+func (s *scan) chatFunctionCall() {
+	if s.peek() != '{' {
+		s.skip()
+		return
+	}
+	start, c := s.i, Call{unnumbered: true}
+	s.chatFunction(&c)
+	s.call(c, start)
+}
+
+// chatFunction reads what is called, and with which arguments.
+func (s *scan) chatFunction(c *Call) {
+	for name := range s.members() {
+		switch name {
+		case "name":
+			c.Name = s.word()
+		case "arguments", "input":
+			c.Arguments, _ = s.spanned()
+		default:
+			s.skip()
+		}
 	}
 }
 
@@ -77,31 +154,40 @@ func role(word string) Role {
 }
 
 // chatContent reads a message's content: text, parts, or null.
-func (s *scan) chatContent() {
+func (s *scan) chatContent(human bool) {
 	switch s.peek() {
 	case '"':
-		s.reads()
+		if human {
+			s.said()
+		} else {
+			s.reads()
+		}
 	case 'n':
 		s.skip()
 	default:
 		for range s.elements() {
-			s.openAIPart()
+			s.openAIPart(human)
 		}
 	}
 }
 
 // openAIPart reads a part of a message, as chat and Responses write it.
-func (s *scan) openAIPart() {
+func (s *scan) openAIPart(human bool) {
 	s.peek()
 	start := s.i
 	var image Image
+	var value Span
 	var kind, detail string
 	text, rest, pictured, file, media := 0, 0, false, false, false
 	for name := range s.members() {
 		switch name {
 		case "type":
 			kind = s.word()
-		case "text", "refusal":
+		case "text":
+			var n int
+			value, n = s.quoted()
+			text += n
+		case "refusal":
 			text += s.counted()
 		case "image_url":
 			pictured = s.imageURL(&image)
@@ -132,7 +218,13 @@ func (s *scan) openAIPart() {
 		s.r.OtherMedia++
 	case kind == "text" || kind == "input_text" || kind == "output_text":
 		s.r.TextBytes += int64(text)
+		if human && value.Len() > 0 {
+			s.text(value, start)
+		}
 	default:
 		s.r.TextBytes += int64(text + rest)
+		if human && kind == "" && value.Len() > 0 {
+			s.text(value, start)
+		}
 	}
 }

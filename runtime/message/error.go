@@ -22,7 +22,8 @@ const (
 	NotAnObject Reason = "NotAnObject"
 	// TooDeep: more than MaxDepth objects and arrays stand within each other.
 	TooDeep Reason = "TooDeep"
-	// TooMany: there are more than MaxTurns turns, or more than MaxImages images.
+	// TooMany: there are more than MaxTurns turns, more than MaxImages
+	// images, or more than MaxParts calls, results, texts, signatures or references.
 	TooMany Reason = "TooMany"
 	// WrongType: the value at Path has a type that no request of the dialect has there.
 	WrongType Reason = "WrongType"
@@ -47,7 +48,7 @@ var sentences = map[Reason]string{
 	NotJSON:         "it is not JSON",
 	NotAnObject:     "it is not a JSON object",
 	TooDeep:         fmt.Sprintf("values are nested more than %d deep", MaxDepth),
-	TooMany:         fmt.Sprintf("there are more than %d turns or %d images", MaxTurns, MaxImages),
+	TooMany:         fmt.Sprintf("there are more than %d turns, %d images or %d of anything else", MaxTurns, MaxImages, MaxParts),
 	WrongType:       "the value has the wrong type",
 	Missing:         "the member is missing",
 	DuplicateMember: "the member is there twice",

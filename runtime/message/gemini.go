@@ -42,15 +42,18 @@ func (s *scan) gemini() {
 	}
 }
 
-// list reads an array of values, or one value in its stead.
-func (s *scan) list(each func()) {
-	if s.peek() != '[' {
+// list reads an array of values, or one value in its stead, and returns where it stands.
+func (s *scan) list(each func()) Span {
+	c := s.peek()
+	start := s.i
+	if c != '[' {
 		each()
-		return
+		return Span{start, s.i}
 	}
 	for range s.elements() {
 		each()
 	}
+	return Span{start, s.i}
 }
 
 func (s *scan) geminiConfig() (detail string) {
@@ -93,7 +96,7 @@ func (s *scan) resolution() (detail string) {
 
 func (s *scan) geminiContent(turn *Turn) {
 	turn.Role = User
-	first, any, all := len(s.r.Images), false, true
+	first, results, any, all := len(s.r.Images), len(s.r.Results), false, true
 	for name := range s.members() {
 		switch name {
 		case "role":
@@ -102,10 +105,13 @@ func (s *scan) geminiContent(turn *Turn) {
 			if s.null() {
 				continue
 			}
-			s.list(func() {
+			parts := s.list(func() {
 				any = true
-				all = s.geminiPart() && all
+				all = s.geminiPart(turn) && all
 			})
+			for i := results; i < len(s.r.Results); i++ {
+				s.r.Results[i].Parts = parts
+			}
 		default:
 			s.skip()
 		}
@@ -133,18 +139,27 @@ func geminiRole(word string) Role {
 	return Nobody
 }
 
-// geminiPart reads a part of a content, and reports whether it is a function's response.
-func (s *scan) geminiPart() bool {
+// geminiPart reads a part of a turn's content, or of none where it stands deeper,
+// and reports whether it is a function's response.
+func (s *scan) geminiPart(turn *Turn) bool {
 	s.peek()
-	start, response := s.i, false
+	start, response, thought := s.i, false, false
+	results := len(s.r.Results)
+	var value Span
 	var image Image
 	var detail string
 	pictured, media := false, false
 	for name := range s.members() {
 		switch name {
-		case "text", "functionCall", "function_call":
+		case "text":
 			if !s.null() {
-				s.reads()
+				var n int
+				value, n = s.quoted()
+				s.r.TextBytes += int64(n)
+			}
+		case "functionCall", "function_call":
+			if !s.null() {
+				s.r.TextBytes += int64(s.measured(func() { s.geminiCall(turn) }))
 			}
 		case "inlineData", "inline_data", "fileData", "file_data":
 			if !s.null() {
@@ -154,15 +169,23 @@ func (s *scan) geminiPart() bool {
 		case "functionResponse", "function_response":
 			if !s.null() {
 				response = true
-				s.geminiResponse()
+				s.geminiResponse(turn)
 			}
 		case "mediaResolution", "media_resolution":
 			detail = s.resolution()
-		case "thought", "thoughtSignature", "thought_signature":
-			s.skip()
+		case "thought":
+			thought = s.yes()
+		case "thoughtSignature", "thought_signature":
+			s.geminiSignature(turn)
 		default:
 			s.reads()
 		}
+	}
+	if turn != nil && value.Len() > 0 && !thought && mayBeHuman(turn) {
+		s.text(value, start)
+	}
+	for i := results; i < len(s.r.Results); i++ {
+		s.r.Results[i].Part = Span{start, s.i}
 	}
 	if image.Detail == "" {
 		image.Detail = detail
@@ -209,22 +232,64 @@ func (s *scan) atVendor(t text) bool {
 }
 
 // geminiResponse reads a function's response, whose parts hold its media.
-func (s *scan) geminiResponse() {
-	first, call := len(s.r.Images), ""
+func (s *scan) geminiResponse(turn *Turn) {
+	s.peek()
+	start, first := s.i, len(s.r.Images)
+	a := Result{Takes: true, unnumbered: true}
 	for name := range s.members() {
 		switch name {
 		case "id":
-			call = s.word()
+			a.CallID = s.word()
+		case "name":
+			t, n := s.heard()
+			a.Name = s.short(t)
+			s.r.TextBytes += int64(n)
 		case "parts":
-			if !s.null() {
-				s.list(func() { s.geminiPart() })
-			}
-		default: // name and response
+			a.content(s, func() {
+				if !s.null() {
+					s.list(func() { s.geminiPart(nil) })
+				}
+			})
+		default: // response
 			s.reads()
 		}
 	}
-	s.answer(first, call, false, false)
+	if turn == nil {
+		s.answer(first, -1, &a, false)
+	} else {
+		s.result(a, start, first, false)
+	}
 	for i := first; i < len(s.r.Images); i++ {
 		s.r.Images[i].boxed = true
+	}
+}
+
+// geminiCall reads a call of a function.
+func (s *scan) geminiCall(turn *Turn) {
+	if s.peek() != '{' {
+		s.skip()
+		return
+	}
+	start, c := s.i, Call{unnumbered: true}
+	for name := range s.members() {
+		switch name {
+		case "id":
+			c.ID = s.word()
+		case "name":
+			c.Name = s.word()
+		case "args":
+			c.Arguments, _ = s.spanned()
+		default:
+			s.skip()
+		}
+	}
+	if turn != nil {
+		s.call(c, start)
+	}
+}
+
+func (s *scan) geminiSignature(turn *Turn) {
+	if value, n := s.quoted(); turn != nil && value.Len() > 0 && n > 0 {
+		s.signature(value)
 	}
 }

@@ -106,7 +106,7 @@ func (s *scanner) members() iter.Seq[string] {
 				}
 				continue
 			}
-			s.steps = append(s.steps, step{name: name.text})
+			s.into(name)
 			if seen.has(name.id) {
 				s.fail(DuplicateMember, at)
 			}
@@ -114,7 +114,7 @@ func (s *scanner) members() iter.Seq[string] {
 			if !yield(name.text) {
 				return
 			}
-			s.steps = s.steps[:len(s.steps)-1]
+			s.back()
 		}
 	}
 }
@@ -126,11 +126,11 @@ func (s *scanner) elements() iter.Seq[int] {
 			return
 		}
 		for n := 0; !s.closed(']', n == 0); n++ {
-			s.steps = append(s.steps, step{index: n})
+			s.element(n)
 			if !yield(n) {
 				return
 			}
-			s.steps = s.steps[:len(s.steps)-1]
+			s.back()
 		}
 	}
 }

@@ -3,13 +3,19 @@
 
 package message
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // name is a member's name that some dialect reads.
 type name struct {
 	text string
 	// id is the same for two spellings of one member.
 	id uint8
+	// number is the spelling's own, in spellings.
+	number uint8
 }
 
 // nameSet holds ids of names.
@@ -27,7 +33,7 @@ var names = func() map[string]*name {
 		systemInstruction,system_instruction generationConfig,generation_config
 		maxOutputTokens mediaResolution,media_resolution level
 		role content parts type text refusal reasoning_content tool_calls function_call tool_call_id call_id tool_use_id id
-		status output summary result encrypted_content arguments
+		status output summary result encrypted_content name arguments args function custom
 		image_url detail file_id file input_audio audio_url video_url file_data file_url filename
 		source url data media_type sha256 bytes mediaType head
 		is_error thinking signature title context cache_control
@@ -37,15 +43,21 @@ var names = func() map[string]*name {
 	all := make(map[string]*name, 2*len(lines))
 	for id, line := range lines {
 		for text := range strings.SplitSeq(line, ",") {
-			all[text] = &name{text, uint8(id)}
+			all[text] = &name{text: text, id: uint8(id)}
 		}
 	}
 	// Spellings that are another dialect's member too.
-	all["file_data"] = &name{"file_data", all["fileData"].id}
-	all["max_output_tokens"] = &name{"max_output_tokens", all["maxOutputTokens"].id}
-	all["functionCall"] = &name{"functionCall", all["function_call"].id}
+	all["file_data"].id = all["fileData"].id
+	all["max_output_tokens"].id = all["maxOutputTokens"].id
+	all["functionCall"].id = all["function_call"].id
+	for number, text := range slices.Sorted(maps.Keys(all)) {
+		all[text].number = uint8(number)
+	}
 	return all
 }()
+
+// spellings are the texts of names, by their numbers.
+var spellings = slices.Sorted(maps.Keys(names))
 
 // longestName is more than any name of the table has, in bytes.
 const longestName = 32

@@ -3,19 +3,28 @@
 
 package message
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // responses reads a request of OpenAI's Responses. Every item of its input is a
 // turn: an answer of the model is several.
 func (s *scan) responses() {
-	found := false
+	found, previous, conversation := false, "", ""
 	for name := range s.members() {
 		switch name {
 		case "model":
 			s.model()
 		case "input":
 			found = s.responsesInput()
-		case "previous_response_id", "conversation", "prompt":
+		case "previous_response_id":
+			s.r.Stateful = s.peek() != 'n' || s.r.Stateful
+			previous = s.word()
+		case "conversation":
+			s.r.Stateful = s.peek() != 'n' || s.r.Stateful
+			conversation = s.conversation()
+		case "prompt":
 			s.r.Stateful = s.there() || s.r.Stateful
 		case "max_output_tokens":
 			s.r.MaxOutputTokens = s.whole()
@@ -27,9 +36,25 @@ func (s *scan) responses() {
 			s.skip()
 		}
 	}
+	s.r.Previous = cmp.Or(previous, conversation)
 	if !found && !s.r.Stateful {
 		s.missing("input")
 	}
+}
+
+// conversation reads the id of a conversation: a string, or an object with one.
+func (s *scan) conversation() (id string) {
+	if s.peek() != '{' {
+		return s.word()
+	}
+	for name := range s.members() {
+		if name == "id" {
+			id = s.word()
+		} else {
+			s.skip()
+		}
+	}
+	return id
 }
 
 func (s *scan) responsesInput() bool {
@@ -37,7 +62,7 @@ func (s *scan) responsesInput() bool {
 	case '"':
 		s.turn(func(turn *Turn) {
 			turn.Role = User
-			s.reads()
+			s.said()
 		})
 	case 'n':
 		s.skip()
@@ -53,8 +78,13 @@ func (s *scan) responsesInput() bool {
 // responsesItem reads a message, a call, a call's output, or whatever else the
 // model or its tools have said.
 func (s *scan) responsesItem(turn *Turn) {
-	first, result, rest := len(s.r.Images), 0, 0
+	s.peek()
+	start, first, rest := s.i, len(s.r.Images), 0
 	var kind, role, call string
+	var id, tool text
+	var arguments Span
+	var a Result
+	sealed := false
 	for name := range s.members() {
 		switch name {
 		case "type":
@@ -63,27 +93,80 @@ func (s *scan) responsesItem(turn *Turn) {
 			role = s.word()
 		case "call_id":
 			call = s.word()
-		case "content", "output":
-			s.responsesContent()
-		case "result": // of image_generation_call: the image
-			result = s.counted()
-		case "id", "status", "encrypted_content":
+		case "content":
+			s.responsesContent(true)
+		case "output":
+			a.content(s, func() { s.responsesContent(false) })
+		case "name":
+			var n int
+			tool, n = s.heard()
+			rest += n
+		case "arguments", "input":
+			var n int
+			arguments, n = s.spanned()
+			rest += n
+		case "id":
+			id, _ = s.optional()
+		case "encrypted_content":
+			t, _ := s.optional()
+			sealed = t.size > 0
+		case "status":
 			s.skip()
-		default:
+		default: // result too, which is the image of image_generation_call
 			rest += s.counted()
 		}
 	}
 	turn.Role = roleOfItem(kind, role)
-	if turn.Role == Tool {
-		turn.ToolResults = true
-		s.answer(first, call, false, kind == "computer_call_output")
+	turn.ToolResults = turn.Role == Tool
+	switch {
+	case turn.Role == Tool && strings.HasSuffix(kind, "_call_output"):
+		a.CallID, a.Takes = call, kind == "function_call_output" || kind == "custom_tool_call_output"
+		s.result(a, start, first, kind == "computer_call_output")
+	case turn.Role == Tool:
+		s.answer(first, -1, &Result{CallID: call}, false)
+	case kind == "reasoning" && sealed:
+		s.signature(Span{start, s.i})
+	case kind == "item_reference" || kind == "" && role == "":
+		s.reference(id, start)
+	default:
+		c := Call{ID: call, Arguments: arguments}
+		if c.ofItem(kind) {
+			c.Name = cmp.Or(c.Name, s.short(tool))
+			s.call(c, start)
+		}
 	}
 	switch {
 	case kind == "image_generation_call":
 		s.r.OtherMedia++
 	case kind != "message" && kind != "item_reference" && (kind != "" || role == ""):
-		s.r.TextBytes += int64(rest + result)
+		s.r.TextBytes += int64(rest)
 	}
+}
+
+// reference keeps the id of an item that the vendor has.
+func (s *scan) reference(id text, start int) {
+	if word := s.short(id); word != "" && s.fits(len(s.r.References), start) {
+		s.r.References = append(s.r.References, word)
+	}
+}
+
+// ofItem reports whether an item of the kind is a call that the client answers, and
+// gives calls of the vendor's own tools their names; those have no arguments to read.
+func (c *Call) ofItem(kind string) bool {
+	switch kind {
+	case "function_call", "custom_tool_call":
+		return true
+	case "computer_call":
+		c.Name = "computer"
+	case "local_shell_call", "shell_call":
+		c.Name = "shell"
+	case "apply_patch_call":
+		c.Name = "apply_patch"
+	default:
+		return false
+	}
+	c.Arguments = Span{}
+	return true
 }
 
 // roleOfItem tells who an item comes from. A reference to an earlier item may
@@ -102,18 +185,22 @@ func roleOfItem(kind, word string) Role {
 
 // responsesContent reads a message's content or a call's output: text, parts, or
 // one part.
-func (s *scan) responsesContent() {
+func (s *scan) responsesContent(human bool) {
 	switch s.peek() {
 	case '[':
 		for range s.elements() {
-			s.openAIPart()
+			s.openAIPart(human)
 		}
 	case '{':
-		s.openAIPart()
+		s.openAIPart(human)
 	case 'n':
 		s.skip()
 	case '"':
-		s.reads()
+		if human {
+			s.said()
+		} else {
+			s.reads()
+		}
 	default:
 		s.wrong(s.peek())
 	}

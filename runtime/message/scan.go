@@ -15,6 +15,9 @@ import (
 const (
 	MaxTurns  = 100_000
 	MaxImages = 10_000
+	// MaxParts is the most of calls, of results, of texts, of signatures and of
+	// references, each.
+	MaxParts = 100_000
 )
 
 // Scan reads a body in one pass. It copies no image data, and what it allocates
@@ -51,6 +54,7 @@ func Scan(d Dialect, body []byte) (*Request, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
+	s.r.pair()
 	return s.r, nil
 }
 
@@ -67,24 +71,25 @@ type scan struct {
 
 // missing fails because the object that was just passed lacks a member.
 func (s *scan) missing(name string) {
-	s.steps = append(s.steps, step{name: name})
+	s.into(names[name])
 	s.fail(Missing, s.i)
-	s.steps = s.steps[:len(s.steps)-1]
+	s.back()
 }
 
 // turn reads a message, by what, as one more turn.
 func (s *scan) turn(what func(turn *Turn)) {
 	s.peek()
-	turn, first, start, before := Turn{}, len(s.r.Images), s.i, s.r.TextBytes
+	turn, first, start, before := Turn{}, s.found(), s.i, s.r.TextBytes
 	what(&turn)
 	if len(s.r.Turns) == MaxTurns {
 		s.fail(TooMany, start)
 		return
 	}
 	turn.Span, turn.TextBytes = Span{start, s.i}, s.r.TextBytes-before
-	for i := first; i < len(s.r.Images); i++ {
+	for i := first.images; i < len(s.r.Images); i++ {
 		s.r.Images[i].Turn = len(s.r.Turns)
 	}
+	s.settle(&turn, first)
 	s.r.Turns = append(s.r.Turns, turn)
 }
 
@@ -99,19 +104,56 @@ func (s *scan) image(i Image, start int) {
 		s.fail(TooMany, start)
 		return
 	}
-	way := len(s.r.steps)
-	s.r.steps = append(s.r.steps, s.steps...)
-	i.Part, i.way, i.Result = Span{start, s.i}, Span{way, len(s.r.steps)}, -1
+	i.Part, i.way, i.Result = Span{start, s.i}, s.way(), -1
 	s.r.Images = append(s.r.Images, i)
 }
 
-// answer marks the images from first on as parts of the result of a call.
-func (s *scan) answer(first int, call string, isError, fixed bool) {
+// answer marks the images from first on as parts of a result, which is none of
+// Request.Results where at is -1.
+func (s *scan) answer(first, at int, a *Result, fixed bool) {
 	for i := first; i < len(s.r.Images); i++ {
 		image := &s.r.Images[i]
-		image.InToolResult, image.CallID, image.InError = true, call, isError
+		image.InToolResult, image.CallID, image.InError, image.Result = true, a.CallID, a.IsError, at
 		image.Fixed = image.Fixed || fixed
 	}
+}
+
+// measured is counted for a value that what passes.
+func (s *scan) measured(what func()) int {
+	s.peek()
+	start, before := s.i, s.waste
+	what()
+	return s.i - start - (s.waste - before)
+}
+
+// spanned is counted, with where the value stands; a null stands nowhere.
+func (s *scan) spanned() (Span, int) {
+	c := s.peek()
+	start, size := s.i, s.counted()
+	if c == 'n' {
+		return Span{}, size
+	}
+	return Span{start, s.i}, size
+}
+
+// quoted is counted, with where the value stands if it is a string.
+func (s *scan) quoted() (Span, int) {
+	s.peek()
+	start := s.i
+	t, n := s.heard()
+	if t.End == 0 {
+		return Span{}, n
+	}
+	return Span{start, s.i}, n
+}
+
+// heard is counted, with the string if the value is one.
+func (s *scan) heard() (text, int) {
+	if s.peek() != '"' {
+		return text{}, s.counted()
+	}
+	t := s.str()
+	return t, t.size
 }
 
 // counted passes any value and returns how much a model reads of it: a string's
@@ -158,8 +200,13 @@ const longestWord = 256
 
 // word passes a value and returns it, if it is a string of moderate length.
 func (s *scan) word() string {
-	t, ok := s.optional()
-	if !ok || t.size > longestWord {
+	t, _ := s.optional()
+	return s.short(t)
+}
+
+// short is a string of moderate length, "" for longer ones.
+func (s *scan) short(t text) string {
+	if t.size == 0 || t.size > longestWord {
 		return ""
 	}
 	return s.copied(t)
@@ -182,6 +229,7 @@ var words = func() map[string]string {
 	for w := range strings.FieldsSeq(`
 		system developer user assistant tool function model text image_url input_text input_image output_text refusal message
 		function_call function_call_output reasoning image document tool_use tool_result thinking base64 url file facts
+		computer_call custom_tool_call custom_tool_call_output item_reference redacted_thinking view_image ViewImage
 		auto low high original medium ultra_high image/png image/jpeg image/gif image/webp`) {
 		all[w] = w
 	}
