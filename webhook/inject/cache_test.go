@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheCacheVolumeHoldsWhatTheRuntimeKeepsAndAQuarterMore(t *testing.T) {
-	const always = router.MaxUploadBytes + router.MaxReferenceBytes
+	const always = router.MaxUploadBytes + router.MaxReferenceBytes + router.MaxPinnedBytes
 	for name, c := range map[string]struct{ observations, content int64 }{
 		"without persist, there is room to turn it on": {0, always + compile.DefaultCacheMaxBytes},
 		"a small cache, likewise":                      {1, always + compile.DefaultCacheMaxBytes},

@@ -191,12 +191,12 @@ func (d *decision) keys() []corev1.VolumeProjection {
 }
 
 // cacheSize is the size limit of the cache volume, whose content is uploads,
-// references and, where the policy has the cache persist, observations. A pod
+// references, shown images and, where the policy has the cache persist, observations. A pod
 // whose volume outgrows its limit is evicted, so there is a quarter more than
 // that; and room for the default of observations in any case, so that persist
 // may be turned on while the pod runs.
 func cacheSize(observations int64) resource.Quantity {
-	content := router.MaxUploadBytes + router.MaxReferenceBytes + roomForObservations(observations)
+	content := router.MaxUploadBytes + router.MaxReferenceBytes + router.MaxPinnedBytes + roomForObservations(observations)
 	return *resource.NewQuantity(content+content/4, resource.BinarySI)
 }
 
