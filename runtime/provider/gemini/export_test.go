@@ -10,9 +10,6 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/lower"
 )
 
-// Resource is resource, for fuzzing.
-var Resource = resource
-
 // Version is versionOf, with what follows from it.
 func Version(model string) (major, minor int, dialect lower.Dialect) {
 	v := versionOf(model)
