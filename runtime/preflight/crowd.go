@@ -4,23 +4,29 @@
 package preflight
 
 // This file counts the images of each turn, for vendors that limit those of one
-// message.
+// message. The untouchable do not count: the assistant's messages are not those
+// that such a limit is about.
 
-// turnCount is what one turn holds; first is the index of its first image.
+// turnCount is what one turn holds. next and nextSoft are how far its images have
+// been searched for an optional and for a soft one; what was passed is neither any
+// more when the turn holds too much again.
 type turnCount struct {
-	first          int
-	kept, required int64
-	crowded        bool // and so in ledger.crowded
+	next, nextSoft       int
+	kept, firm, required int64
+	crowded              bool // and so in ledger.crowded
 }
 
-// crowd counts an image of a turn, or takes it back.
-func (l *ledger) crowd(e *entry, kept, required int64) {
+// crowd counts an image of a turn as kept and as firm, or takes it back.
+func (l *ledger) crowd(e *entry, kept, firm int64) {
 	if l.byTurn == nil {
 		return
 	}
 	c := &l.byTurn[e.turn]
 	c.kept += kept
-	c.required += required
+	c.firm += firm
+	if !e.Soft {
+		c.required += firm
+	}
 	if c.kept > l.terms.perTurn[0].max && !c.crowded {
 		c.crowded = true
 		l.crowded = append(l.crowded, e.turn)
@@ -38,22 +44,50 @@ func (l *ledger) crowdTotal() int64 {
 }
 
 // crowdLeast is what the oldest turn with too many required images holds of them.
-func (l *ledger) crowdLeast() int64 {
+func (l *ledger) crowdLeast(soft bool) int64 {
 	for _, k := range l.crowded {
-		if n := l.byTurn[k].required; n > l.terms.perTurn[0].max {
+		if n := l.byTurn[k].least(soft); n > l.terms.perTurn[0].max {
 			return n
 		}
 	}
 	return 0
 }
 
-// crowdToShed is the first optional image of the oldest turn with too many. It
-// goes on where it was: the rule has enough optional images there, else it
-// refuses.
+func (c *turnCount) least(soft bool) int64 {
+	if soft {
+		return c.firm
+	}
+	return c.required
+}
+
+// crowdToShed is the first optional image of the oldest turn with too many that
+// has one.
 func (l *ledger) crowdToShed() []int {
-	k := l.crowded[0]
-	for i := max(l.seen, l.byTurn[k].first); i < len(l.entries) && l.entries[i].turn == k; i++ {
-		if l.seen = i + 1; l.entries[i].kept && !l.entries[i].required {
+	for _, k := range l.crowded {
+		c := &l.byTurn[k]
+		if c.kept <= l.terms.perTurn[0].max || c.kept == c.firm {
+			continue
+		}
+		return l.firstOf(k, &c.next, (*entry).optional)
+	}
+	return nil
+}
+
+// crowdToShedSoftly is the first soft image of the oldest turn with too many
+// required ones.
+func (l *ledger) crowdToShedSoftly() []int {
+	for _, k := range l.crowded {
+		if c := &l.byTurn[k]; c.firm > l.terms.perTurn[0].max {
+			return l.firstOf(k, &c.nextSoft, (*entry).soft)
+		}
+	}
+	return nil
+}
+
+// firstOf goes on through the images of a turn to the next one that may go.
+func (l *ledger) firstOf(turn int, next *int, may func(*entry) bool) []int {
+	for ; *next < len(l.entries) && l.entries[*next].turn == turn; *next++ {
+		if i := *next; may(&l.entries[i]) {
 			return []int{i}
 		}
 	}

@@ -30,18 +30,29 @@ type entry struct {
 	bytes, base64, cost int64
 	estimate            tokens.Estimate
 	wide                bool
-	required, kept      bool
-	holds               int // that keep it required
+	kept                bool
+	// firm is required for now, whether softly or not; holds are what keeps it so.
+	firm  bool
+	holds int
 	// against is what an image check found; shed why a request rule left the
 	// image out, at whatever turn.
 	against, shed *fault.Fault
 }
 
+// required says that the request is refused rather than sent without the image.
+func (e *entry) required() bool { return e.firm && !e.Soft }
+
+// soft says that the image is required, but goes before it is refused for.
+func (e *entry) soft() bool { return e.kept && e.firm && e.Soft }
+
+// optional says that the image is there and may go.
+func (e *entry) optional() bool { return e.kept && !e.firm && !e.Untouchable }
+
 // content is what occurrences of the same bytes share.
 type content struct {
 	bytes int64
 	kept  []int // occurrences in message order; those at the end are kept ones
-	count struct{ kept, required int64 }
+	count struct{ kept, firm, required, untouchable int64 }
 }
 
 // ledger is what a request is charged, as its turns arrive.
@@ -51,28 +62,32 @@ type ledger struct {
 	entries  []entry
 	contents []content
 
-	all, required sums // of what is kept
-	fresh         fresh
-	blocked       []int // the required that an image check speaks against
+	// all are the sums of what is kept. Of it, firm are those of what is required,
+	// softly or not; required leaves the soft out; own are the untouchable.
+	all, firm, required, own sums
+
+	fresh   fresh
+	blocked []int // the required that an image check speaks against
+	// signed is the newest signed turn that has arrived; -1 before there is one.
+	signed int
 	// laterText and laterBody are the bytes of turns that have not arrived.
 	// bodyText is what the whole body has beside image data.
 	laterText, laterBody, bodyText int64
 
 	// byTurn is what each turn holds where that is limited, and crowded the turns
-	// that have held too much, the oldest first. seen is how far the first of them
-	// has been searched for what may go.
+	// that have held too much, the oldest first.
 	byTurn  []turnCount
 	crowded []int
-	seen    int
 
 	// What may go, in the order in which it goes. Entries may be out of date:
 	// each is looked at again before it is used.
 	oldContents, oldDuplicates, oldImages, oldWide queue
+	softContents, softImages, softWide             queue
 }
 
 // newLedger looks at each image by itself; nothing has arrived yet.
 func newLedger(in *Input, t *terms) *ledger {
-	l := &ledger{in: in, terms: t, entries: make([]entry, len(in.Images))}
+	l := &ledger{in: in, terms: t, signed: -1, entries: make([]entry, len(in.Images))}
 	byHash := make(map[string]int, len(in.Images))
 	turn, sent := 0, int64(0)
 	for i := range in.Images {
@@ -113,11 +128,14 @@ func (l *ledger) replay() (refusal *fault.Fault) {
 	for k := range turns {
 		l.laterText -= min(within(turns[k].TextBytes), l.laterText)
 		l.laterBody -= min(within(turns[k].BodyBytes), l.laterBody)
+		if turns[k].Signed {
+			l.signed = k
+		}
 		for _, i := range l.fresh.begin(turns[k].Kind) {
 			l.release(i)
 		}
 		if l.byTurn != nil {
-			l.byTurn[k].first = next
+			l.byTurn[k].next, l.byTurn[k].nextSoft = next, next
 		}
 		for ; next < len(l.entries) && l.entries[next].turn == k; next++ {
 			l.arrive(next, turns[k].Kind)
@@ -128,10 +146,11 @@ func (l *ledger) replay() (refusal *fault.Fault) {
 }
 
 // settle brings what has arrived within every rule. Where what is required is
-// over one by itself, nothing is shed.
+// over one by itself, nothing is shed. Else each rule sheds what is optional, and
+// then each what is soft.
 func (l *ledger) settle() *fault.Fault {
 	for ; len(l.blocked) > 0; l.blocked = l.blocked[1:] {
-		if e := &l.entries[l.blocked[0]]; e.required {
+		if e := &l.entries[l.blocked[0]]; e.required() {
 			return e.against
 		}
 	}
@@ -143,21 +162,43 @@ func (l *ledger) settle() *fault.Fault {
 		return nil
 	}
 	for i := range l.terms.rules {
-		if r := &l.terms.rules[i]; r.least(l) > r.max {
+		if r := &l.terms.rules[i]; r.least(l, false) > r.max {
 			return r.refuse(l)
 		}
 	}
 	for i := range l.terms.rules {
 		l.enforce(&l.terms.rules[i])
 	}
+	for i := range l.terms.rules {
+		l.enforceSoftly(&l.terms.rules[i])
+	}
 	return nil
 }
 
-// enforce sheds what may go until the rule is met or nothing is left to shed.
+// enforce sheds what is optional until the rule is met or nothing of it is left.
 func (l *ledger) enforce(r *rule) {
 	var why *fault.Fault
 	for r.total(l) > r.max {
 		gone := r.next(l)
+		if len(gone) == 0 {
+			return
+		}
+		if why == nil {
+			why = r.exceeded(l)
+		}
+		for _, i := range gone {
+			l.drop(i, why)
+		}
+		l.step(gone, why)
+	}
+}
+
+// enforceSoftly sheds what is soft until the rule would not refuse if that were
+// required. Without any it does not: see settle.
+func (l *ledger) enforceSoftly(r *rule) {
+	var why *fault.Fault
+	for r.least(l, true) > r.max {
+		gone := r.nextSoft(l)
 		if len(gone) == 0 {
 			return
 		}
@@ -173,45 +214,46 @@ func (l *ledger) enforce(r *rule) {
 // arrive adds an image of the turn that arrives.
 func (l *ledger) arrive(i int, kind Kind) {
 	e := &l.entries[i]
-	if e.holds = l.fresh.take(i, kind, e.InResult); e.Required {
-		e.holds++ // which nothing releases
+	if !e.Untouchable {
+		if e.holds = l.fresh.take(i, kind, e.InResult); e.Required {
+			e.holds++ // which nothing releases
+		}
 	}
-	e.required = e.holds > 0
+	e.firm = e.holds > 0
 	if e.against != nil {
-		if e.required {
+		if e.required() {
 			l.blocked = append(l.blocked, i)
 		}
 		return
 	}
 	c := &l.contents[e.content]
-	if newest, ok := l.newest(e.content); ok && !l.entries[newest].required {
+	if newest, ok := l.newest(e.content); ok && l.entries[newest].optional() {
 		l.oldDuplicates.push(newest, newest)
 	}
 	if e.bytes > c.bytes {
 		l.learn(c, e.bytes)
 	}
 	e.kept, c.kept = true, append(c.kept, i)
-	if c.count.kept++; c.count.kept == 1 {
-		l.all.contents++
-		l.all.contentBytes += c.bytes
-	}
-	l.all.add(e, 1)
-	l.crowd(e, 1, 0)
-	if e.required {
+	l.all.charge(e, c, &c.count.kept, 1)
+	switch {
+	case e.Untouchable:
+		l.own.charge(e, c, &c.count.untouchable, 1)
+	case e.firm:
+		l.crowd(e, 1, 0)
 		l.require(i, 1)
-	} else {
+	default:
+		l.crowd(e, 1, 0)
 		l.offer(i)
 	}
 }
 
 // learn corrects the size of a content that an earlier occurrence did not tell.
 func (l *ledger) learn(c *content, bytes int64) {
-	if c.count.kept > 0 {
-		l.all.contentBytes += bytes - c.bytes
-	}
-	if c.count.required > 0 {
-		l.required.contentBytes += bytes - c.bytes
-	}
+	more := bytes - c.bytes
+	l.all.learn(c.count.kept, more)
+	l.firm.learn(c.count.firm, more)
+	l.required.learn(c.count.required, more)
+	l.own.learn(c.count.untouchable, more)
 	c.bytes = bytes
 }
 
@@ -221,23 +263,27 @@ func (l *ledger) release(i int) {
 	if e.holds--; e.holds > 0 {
 		return
 	}
-	e.required = false
 	if e.kept {
 		l.require(i, -1)
+		e.firm = false
 		l.offer(i)
 	}
+	e.firm = false
 }
 
 // require adds an image to what is required, or with -1 takes it away.
 func (l *ledger) require(i int, sign int64) {
 	e, c := &l.entries[i], &l.contents[l.entries[i].content]
-	l.required.add(e, sign)
 	l.crowd(e, 0, sign)
-	before := c.count.required
-	c.count.required += sign
-	if before == 0 || c.count.required == 0 {
-		l.required.contents += sign
-		l.required.contentBytes += sign * c.bytes
+	l.firm.charge(e, c, &c.count.firm, sign)
+	if !e.Soft {
+		l.required.charge(e, c, &c.count.required, sign)
+	} else if sign > 0 {
+		l.softImages.push(i, i)
+		if e.wide {
+			l.softWide.push(i, i)
+		}
+		l.offerContent(e.content)
 	}
 }
 
@@ -248,36 +294,63 @@ func (l *ledger) offer(i int) {
 	if e.wide {
 		l.oldWide.push(i, i)
 	}
-	newest, _ := l.newest(e.content)
-	if newest != i {
+	if newest, _ := l.newest(e.content); newest != i {
 		l.oldDuplicates.push(i, i)
 	}
-	if l.contents[e.content].count.required == 0 {
-		l.oldContents.push(newest, e.content)
+	l.offerContent(e.content)
+}
+
+// offerContent queues a content for shedding, when it may go whole.
+func (l *ledger) offerContent(of int) {
+	newest, kept := l.newest(of)
+	switch c := &l.contents[of]; {
+	case !kept || c.count.required > 0:
+	case c.count.firm > 0:
+		l.softContents.push(newest, of)
+	case c.count.untouchable == 0:
+		l.oldContents.push(newest, of)
 	}
 }
 
-// drop leaves an optional image out, for good.
+// drop leaves an image that is optional or soft out, for good.
 func (l *ledger) drop(i int, why *fault.Fault) {
 	e := &l.entries[i]
 	c := &l.contents[e.content]
+	soft := e.soft()
+	if soft {
+		l.require(i, -1)
+		e.firm = false
+	}
 	e.kept, e.shed = false, why
-	l.all.add(e, -1)
 	l.crowd(e, -1, 0)
-	if c.count.kept--; c.count.kept == 0 {
-		l.all.contents--
-		l.all.contentBytes -= c.bytes
+	l.all.charge(e, c, &c.count.kept, -1)
+	if soft { // older occurrences of the content may go whole now
+		l.offerContent(e.content)
 	}
 }
 
-// add charges an occurrence, or with -1 takes the charge back.
-func (s *sums) add(e *entry, sign int64) {
+// charge adds an occurrence, or with -1 takes it back; count is how many of its
+// content the sums hold, which is charged with the first of them.
+func (s *sums) charge(e *entry, c *content, count *int64, sign int64) {
 	s.images += sign
 	s.bytes += sign * e.bytes
 	s.base64 += sign * e.base64
 	s.tokens += sign * e.cost
 	if e.wide {
 		s.wide += sign
+	}
+	before := *count
+	*count += sign
+	if before == 0 || *count == 0 {
+		s.contents += sign
+		s.contentBytes += sign * c.bytes
+	}
+}
+
+// learn adds to the bytes of a content of which the sums hold count.
+func (s *sums) learn(count, more int64) {
+	if count > 0 {
+		s.contentBytes += more
 	}
 }
 

@@ -53,7 +53,7 @@ func TestTurnsOfAScannedRequest(t *testing.T) {
 		Dialect: message.AnthropicMessages,
 		Turns: []message.Turn{
 			{Role: message.User, Span: span(0, 100), TextBytes: 20},
-			{Role: message.Assistant, Span: span(102, 150), TextBytes: 30},
+			{Role: message.Assistant, Span: span(102, 150), TextBytes: 30, Signed: true},
 			{Role: message.User, ToolResults: true, Span: span(150, 400), TextBytes: 10},
 			{Role: message.System, Span: span(400, 600), TextBytes: 90},
 		},
@@ -61,7 +61,7 @@ func TestTurnsOfAScannedRequest(t *testing.T) {
 	}
 	want := []preflight.Turn{
 		{Kind: preflight.Human, TextBytes: 20, BodyBytes: 100},
-		{Kind: preflight.Assistant, TextBytes: 30, BodyBytes: 50},
+		{Kind: preflight.Assistant, TextBytes: 30, BodyBytes: 50, Signed: true},
 		{Kind: preflight.Results, TextBytes: 10, BodyBytes: 110},
 		{Kind: preflight.Other},
 	}

@@ -21,14 +21,28 @@
 //     (instructions, tools) are the same,
 //   - the turns tell their bytes, as those of TurnsOf do: a request that ended
 //     earlier is measured by them, and
-//   - A's facts are B's: an image keeps its sha256, size and type. A file that may
-//     not be opened any more (ProbePaths) loses them: it stays a note, but weighs
-//     nothing in the turns where it once did.
+//   - A's facts are B's: an image keeps its sha256, size, type and marks (Required,
+//     Soft, Untouchable), and a turn whether it is signed. A file that may not be
+//     opened any more (ProbePaths) loses them: it stays a note, but weighs nothing in
+//     the turns where it once did.
 //
 // It holds for occurrences: a content that was shed and is shown again in a later
 // turn is admitted there, and stays a note where it stood. A request that had to
 // be refused sheds nothing, since it was never sent; what is bad about an image
 // of it by itself makes that image a note once it is history.
+//
+// # What goes first
+//
+// Where a request is over a rule, what is optional goes, the oldest first; where a
+// rule would then still refuse, what is soft goes, the oldest first; what is required
+// refuses. What is untouchable stays and counts.
+//
+// A vendor that signs a model's reasoning holds the conversation before it to what
+// it was. So optional images that a signed turn follows go in steps: with the first
+// that has to go, the oldest other ones go too, up to four of them, at that turn and
+// for the same reason. That prefix is then edited once for every four images, not
+// for each of them. What a step takes depends on the turns up to it alone, as all
+// that is shed does.
 package preflight
 
 import (
@@ -105,10 +119,17 @@ type Image struct {
 	// whose place no text may stand. Those of the newest human message, and those
 	// in results that answer the newest assistant message, are required without it.
 	Required bool
-	// Soft says that the image is required only as far as that refuses nothing.
+	// Soft says that the image never refuses a request, whatever makes it required:
+	// it is one that nobody sent, such as one that a tool's result only names. While
+	// it is required it goes behind all that is optional, the oldest first, where a
+	// rule would refuse for it; and at once when it is of no use by itself. Once its
+	// turn is history it is as any other. What has gone stays gone.
 	Soft bool
-	// Untouchable says that the image stays whatever it is: one that the assistant
-	// made itself.
+	// Untouchable says that the image stays whatever it is: one of the assistant's
+	// own turns. It is admitted always and never required. It counts, but for the
+	// limits of one message: optional images make room for it. For it alone nothing
+	// is refused; but where something is required, the model and its vendor count it
+	// beside that, as they do when the request is sent. The policy does not.
 	Untouchable bool
 	// Bad is why the image cannot be used at all (not an image, type and declared
 	// type differ, changed file); nil when it can.
@@ -129,8 +150,10 @@ const (
 
 // Decision is the record of one image.
 type Decision struct {
-	ID       string  `json:"id"`
-	SHA256   string  `json:"sha256,omitempty"`
+	ID     string `json:"id"`
+	SHA256 string `json:"sha256,omitempty"`
+	// Required says that the request is refused rather than sent without the image;
+	// false for one that is soft.
 	Required bool    `json:"required"`
 	Outcome  Outcome `json:"outcome"`
 	// Reason is a stable CamelCase word; Message gives the limit, its source and the value.
@@ -172,7 +195,8 @@ type Verdict struct {
 //
 // Three stages: each image by itself, in the order of imageChecks; then the
 // request as it grew, turn by turn, in the order of requestRules; then the
-// record. A refusal is that of the first check that has one.
+// record. A refusal is that of the first check that has one. What text is estimated
+// to cost makes optional images go, and never refuses.
 func Review(in Input) Verdict { return review(&in, termsOf(&in)) }
 
 func review(in *Input, t *terms) Verdict {

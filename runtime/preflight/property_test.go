@@ -30,11 +30,18 @@ func conversation(pick choose) preflight.Input {
 	}
 	in.MaxOutputTokens = int64(pick(3) * 500)
 	most := 4
-	if pick(3) == 0 { // many images, for a vendor with a rule for many
+	switch pick(9) {
+	case 0, 1, 2: // many images, for a vendor with a rule for many
 		most = 9
 		in.Candidate.Transport, in.Candidate.Host, in.Candidate.Model = router.TransportAnthropicMessages, "api.anthropic.com", "claude-opus-4-7"
 		in.Limits.Request.MaxDistinctImages, in.Limits.Request.MaxTotalImageBytes = 20, 2000
+	case 3: // as many in one message, for a vendor with a limit for that
+		most = 27
+		in.Candidate.Transport, in.Candidate.Host = router.TransportOpenAIChatCompletions, "bedrock-runtime.us-east-1.amazonaws.com"
+		in.Limits.Request.MaxDistinctImages, in.Limits.Request.MaxTotalImageBytes = 20, 2000
+		in.Candidate.Declared.Limits.MaxImages = 0
 	}
+	marked, signed := pick(2) == 0, pick(2) == 0
 	in.TextBytes = int64(pick(200))
 	body := pick(3) > 0
 	if body {
@@ -42,6 +49,7 @@ func conversation(pick choose) preflight.Input {
 	}
 	for t := range pick(9) {
 		turn := preflight.Turn{Kind: preflight.Kind(pick(4)), TextBytes: int64(pick(4000))}
+		turn.Signed = signed && turn.Kind == preflight.Assistant && pick(3) > 0
 		if body {
 			turn.BodyBytes = turn.TextBytes + 20
 		}
@@ -51,6 +59,9 @@ func conversation(pick choose) preflight.Input {
 		for range pick(most) {
 			img := anyImage(pick)
 			img.Turn, img.ID = t, fmt.Sprint(len(in.Images))
+			if marked {
+				img.Soft, img.Untouchable = pick(3) == 0, pick(12) == 0
+			}
 			in.Images = append(in.Images, img)
 			if body {
 				in.BodyBytes += img.Base64Bytes
@@ -141,6 +152,9 @@ func check(t *testing.T, in preflight.Input) {
 		if d.Required && (d.Outcome == preflight.Degraded || v.Allowed && d.Outcome != preflight.Admitted) || !d.Required && d.Outcome == preflight.Refused {
 			t.Fatalf("allowed %t: %+v", v.Allowed, d)
 		}
+		if img := in.Images[i]; img.Untouchable && (d.Required || d.Outcome != preflight.Admitted) || img.Soft && (d.Required || d.Outcome == preflight.Refused) {
+			t.Fatalf("allowed %t, %+v: %+v", v.Allowed, img, d)
+		}
 		if d.Outcome == preflight.Admitted {
 			sum += d.Tokens
 		}
@@ -181,10 +195,10 @@ func neverReadmitted(t *testing.T, in preflight.Input, v preflight.Verdict) {
 	}
 }
 
-// withinLimits sums up anew what is admitted.
+// withinLimits sums up anew what is admitted, where nothing of it is untouchable.
 func withinLimits(t *testing.T, in preflight.Input, v preflight.Verdict) {
 	t.Helper()
-	if !v.Allowed {
+	if !v.Allowed || slices.ContainsFunc(in.Images, func(img preflight.Image) bool { return img.Untouchable }) {
 		return
 	}
 	contents, occurrences, bytes, body := map[string]bool{}, int64(0), int64(0), in.BodyBytes

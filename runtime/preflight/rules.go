@@ -12,10 +12,13 @@ import (
 type rule struct {
 	bound
 	// total is what the request is charged as it stands; least what it would be
-	// with the required images alone. A rule whose least is over max refuses.
-	total, least func(*ledger) int64
-	// next are the images to shed next; none when nothing is left to shed.
-	next func(*ledger) []int
+	// with the required images alone, the soft among them or not. A rule whose
+	// least is over max without the soft refuses.
+	total func(*ledger) int64
+	least func(l *ledger, soft bool) int64
+	// next are the optional images to shed next, nextSoft the soft ones; none when
+	// nothing is left to shed.
+	next, nextSoft func(*ledger) []int
 	// say makes the fault of a number over the bound. alone says that the number
 	// is of the required images alone.
 	say func(r *rule, n int64, alone bool) *fault.Fault
@@ -24,9 +27,9 @@ type rule struct {
 }
 
 // refuse is the fault of a request whose required images are over the rule.
-func (r *rule) refuse(l *ledger) *fault.Fault { return r.say(r, r.least(l), true) }
+func (r *rule) refuse(l *ledger) *fault.Fault { return r.say(r, r.least(l, false), true) }
 
-// exceeded is why optional images are shed.
+// exceeded is why images are shed.
 func (r *rule) exceeded(l *ledger) *fault.Fault { return r.say(r, r.total(l), false) }
 
 // requestRules are the rules of a request in the order in which they shed and refuse.
@@ -34,63 +37,85 @@ func requestRules(b *bounds, single bool) []rule {
 	rules := make([]rule, 0, 12)
 	add := func(of []bound, r rule) {
 		r.single = single
+		if r.next == nil {
+			r.next, r.nextSoft = (*ledger).imageToShed, (*ledger).imageToShedSoftly
+		}
 		for _, r.bound = range of {
 			rules = append(rules, r)
 		}
 	}
 	add(b.contents, rule{
-		total: func(l *ledger) int64 { return l.all.contents }, least: func(l *ledger) int64 { return l.required.contents },
-		next: (*ledger).contentToShed, say: tooManyImages("distinct images"),
+		total: func(l *ledger) int64 { return l.all.contents }, least: func(l *ledger, soft bool) int64 { return l.standing(soft).contents },
+		next: (*ledger).contentToShed, nextSoft: (*ledger).contentToShedSoftly, say: tooManyImages("distinct images"),
 	})
 	add(b.contentBytes, rule{
-		total: func(l *ledger) int64 { return l.all.contentBytes }, least: func(l *ledger) int64 { return l.required.contentBytes },
-		next: (*ledger).contentToShed, say: tooManyImageBytes("of distinct images"),
+		total: func(l *ledger) int64 { return l.all.contentBytes }, least: func(l *ledger, soft bool) int64 { return l.standing(soft).contentBytes },
+		next: (*ledger).contentToShed, nextSoft: (*ledger).contentToShedSoftly, say: tooManyImageBytes("of distinct images"),
 	})
 	add(b.images, rule{
-		total: func(l *ledger) int64 { return l.all.images }, least: func(l *ledger) int64 { return l.required.images },
-		next: (*ledger).imageToShed, say: tooManyImages("images, each occurrence counted"),
+		total: func(l *ledger) int64 { return l.all.images }, least: func(l *ledger, soft bool) int64 { return l.sent(soft).images },
+		say: tooManyImages("images, each occurrence counted"),
 	})
-	add(b.perTurn, rule{total: (*ledger).crowdTotal, least: (*ledger).crowdLeast, next: (*ledger).crowdToShed, say: tooManyInMessage})
+	add(b.perTurn, rule{
+		total: (*ledger).crowdTotal, least: (*ledger).crowdLeast,
+		next: (*ledger).crowdToShed, nextSoft: (*ledger).crowdToShedSoftly, say: tooManyInMessage,
+	})
 	if b.many != nil {
-		add([]bound{b.many.bound}, rule{total: manyTotal, least: manyLeast, next: (*ledger).wideToShed, say: b.many.say})
+		add([]bound{b.many.bound}, rule{
+			total: func(l *ledger) int64 { return l.all.many() }, least: func(l *ledger, soft bool) int64 { s := l.sent(soft); return s.many() },
+			next: (*ledger).wideToShed, nextSoft: (*ledger).wideToShedSoftly, say: b.many.say,
+		})
 	}
 	add(b.totalBytes, rule{
-		total: func(l *ledger) int64 { return l.all.bytes }, least: func(l *ledger) int64 { return l.required.bytes },
-		next: (*ledger).imageToShed, say: tooManyImageBytes("of images, each occurrence counted"),
+		total: func(l *ledger) int64 { return l.all.bytes }, least: func(l *ledger, soft bool) int64 { return l.sent(soft).bytes },
+		say: tooManyImageBytes("of images, each occurrence counted"),
 	})
 	add(b.totalBase64, rule{
-		total: func(l *ledger) int64 { return l.all.base64 }, least: func(l *ledger) int64 { return l.required.base64 },
-		next: (*ledger).imageToShed, say: tooManyImageBytes("of images as sent (base64)"),
+		total: func(l *ledger) int64 { return l.all.base64 }, least: func(l *ledger, soft bool) int64 { return l.sent(soft).base64 },
+		say: tooManyImageBytes("of images as sent (base64)"),
 	})
 	add(b.body, rule{
-		total: func(l *ledger) int64 { return l.bodyBeside() + l.all.base64 }, least: func(l *ledger) int64 { return l.bodyBeside() + l.required.base64 },
-		next: (*ledger).imageToShed, say: bodyTooLarge,
+		total: func(l *ledger) int64 { return l.bodyBeside() + l.all.base64 }, least: func(l *ledger, soft bool) int64 { return l.bodyBeside() + l.sent(soft).base64 },
+		say: bodyTooLarge,
 	})
 	add(b.imageTokens, rule{
-		total: func(l *ledger) int64 { return l.all.tokens }, least: func(l *ledger) int64 { return l.required.tokens },
-		next: (*ledger).imageToShed, say: tooManyImageTokens,
+		total: func(l *ledger) int64 { return l.all.tokens }, least: func(l *ledger, soft bool) int64 { return l.standing(soft).tokens },
+		say: tooManyImageTokens,
 	})
 	add(b.window, rule{
-		total: func(l *ledger) int64 { return l.tokensBeside() + l.all.tokens }, least: func(l *ledger) int64 { return l.required.tokens },
-		next: (*ledger).imageToShed, say: windowExceeded,
+		total: func(l *ledger) int64 { return l.tokensBeside() + l.all.tokens }, least: func(l *ledger, soft bool) int64 { return l.sent(soft).tokens },
+		say: windowExceeded,
 	})
 	return rules
 }
 
-// manyTotal counts the images where any of them is over the side that is
-// allowed among many; a request without such a one has no bound here.
-func manyTotal(l *ledger) int64 {
-	if l.all.wide == 0 {
-		return 0
+// standing is what is required, the soft among it or not: what the policy's rules
+// refuse for.
+func (l *ledger) standing(soft bool) *sums {
+	if soft {
+		return &l.firm
 	}
-	return l.all.images
+	return &l.required
 }
 
-func manyLeast(l *ledger) int64 {
-	if l.required.wide == 0 {
+// sent is the same for the rules of model and vendor, who count what is untouchable
+// too. Where nothing is required it is left out: nobody could do without it.
+func (l *ledger) sent(soft bool) sums {
+	s := *l.standing(soft)
+	if s.images > 0 {
+		s.images, s.wide = s.images+l.own.images, s.wide+l.own.wide
+		s.bytes, s.base64, s.tokens = s.bytes+l.own.bytes, s.base64+l.own.base64, s.tokens+l.own.tokens
+	}
+	return s
+}
+
+// many counts the images where any of them is over the side that is allowed among
+// many; a request without such a one has no bound here.
+func (s *sums) many() int64 {
+	if s.wide == 0 {
 		return 0
 	}
-	return l.required.images
+	return s.images
 }
 
 // bodyBeside is what the body has beside image data, up to the turn that has arrived.

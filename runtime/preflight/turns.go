@@ -28,7 +28,8 @@ type Turn struct {
 	// Input.BodyBytes, image data left out. With either at 0, a request that
 	// ended at an earlier turn is taken to have been as long as this one.
 	TextBytes, BodyBytes int64
-	// Signed says that the turn holds reasoning that its vendor has signed.
+	// Signed says that the turn holds reasoning that its vendor has signed: images
+	// before it are left out in steps; see the package.
 	Signed bool
 }
 
@@ -40,7 +41,7 @@ func TurnsOf(r *message.Request) []Turn {
 	turns := make([]Turn, len(r.Turns))
 	end := -1 // of the turn before; what separates two turns is the second's
 	for k, t := range r.Turns {
-		turns[k].Kind = kindOf(t)
+		turns[k].Kind, turns[k].Signed = kindOf(t), t.Signed
 		if t.Role == message.System && outside {
 			continue
 		}

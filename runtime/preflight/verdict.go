@@ -23,15 +23,15 @@ func (l *ledger) verdict(refusal *fault.Fault) Verdict {
 	ruled := refusal != nil && len(l.blocked) == 0 // a rule of the request refuses, not a check of an image
 	for i := range l.entries {
 		e := &l.entries[i]
-		d := Decision{ID: e.ID, SHA256: e.SHA256, Required: e.required, Outcome: Admitted, Tokens: e.cost, Basis: e.basis()}
+		d := Decision{ID: e.ID, SHA256: e.SHA256, Required: e.required(), Outcome: Admitted, Tokens: e.cost, Basis: e.basis()}
 		switch {
-		case e.against != nil && e.required:
+		case e.against != nil && e.required():
 			d.give(Refused, e.against)
 		case e.against != nil:
 			d.give(Degraded, e.against)
 		case e.shed != nil:
 			d.give(Degraded, e.shed)
-		case ruled && e.required:
+		case ruled && e.required():
 			d.give(Refused, refusal)
 		}
 		v.Decisions[i] = d
