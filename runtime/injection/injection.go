@@ -5,7 +5,6 @@ package injection
 
 import (
 	"io"
-
 )
 
 // Kind is what names an image in a conversation.
@@ -91,22 +90,27 @@ const (
 	SkipMalformed = "PathMalformed"
 	// SkipOtherRoot: it is a workspace:// URI, and there is no such workspace here.
 	SkipOtherRoot = "WorkspaceUnknown"
-	// SkipTooMany: the conversation names more images than are looked at.
+	// SkipTooMany: the text, or the conversation, names more images than are looked
+	// at: the first ones are.
 	SkipTooMany = "TooManyImages"
+	// SkipTooLong: the text is longer than what is searched for images.
+	SkipTooLong = "TextTooLong"
+	// SkipTakesNone: the result takes no image, and that is where images go.
+	SkipTakesNone = "ResultTakesNoImage"
 )
 
 // Plan is what is to be shown in one request.
 type Plan struct {
 	// Place is one of router's ToolImages values: where images of calls are put.
 	Place string
-	// Sights are in the order of their placement: by turn, and within one turn in
-	// the order of its results (InToolResult) or of the step's calls.
+	// Sights are in the order of their placement: by turn, and within one turn those
+	// of calls in the order of its results (InToolResult) and then Markdown's, or
+	// Markdown's and then, behind the turn, those of the step's calls in their order.
 	Sights []Sight
 	Skips  []Skip
 
 	rules *Rules
-	// assistants are the turns of the assistant, ascending.
-	assistants []int
+	turns turns
 }
 
 // Picture is an image that was found.
@@ -144,4 +148,3 @@ type KnownCall struct {
 	// Arguments is the JSON text of an object.
 	Arguments string
 }
-

@@ -1,0 +1,139 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package injection
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"strings"
+
+	"github.com/visionoperator/vision-operator/runtime/message"
+)
+
+// shortID is the fewest bytes of an id that may be one of its kind: Mistral's
+// have 9 random characters.
+const shortID = 9
+
+// weakID reports whether another conversation may well have the same id: there is
+// none, it is short, or it is a count, as in call_1 and functions.view_image:0.
+func weakID(id, tool string) bool {
+	if tool != "" {
+		id = strings.TrimPrefix(id, "functions.")
+		id = strings.Replace(id, tool, "", 1)
+	}
+	return len(id) < shortID || !strings.ContainsAny(id, "0123456789")
+}
+
+// digest hashes fields, each with its length, so that no two lists of fields are alike.
+type digest struct{ hash.Hash }
+
+func newDigest(fields ...string) digest {
+	d := digest{sha256.New()}
+	for _, field := range fields {
+		d.add(field)
+	}
+	return d
+}
+
+func (d digest) add(field string) {
+	var long [8]byte
+	binary.BigEndian.PutUint64(long[:], uint64(len(field)))
+	d.Write(long[:])
+	d.Write([]byte(field))
+}
+
+func (d digest) number(n int) {
+	var word [8]byte
+	binary.BigEndian.PutUint64(word[:], uint64(n))
+	d.Write(word[:])
+}
+
+func (d digest) hex() string { return hex.EncodeToString(d.Sum(nil)) }
+
+// keys makes the keys of one request's sights.
+type keys struct {
+	r    *message.Request
+	body []byte
+	// seen counts what was the same before: calls by name and arguments, texts.
+	seen  map[string]int
+	human string // the digest of the first human text, "" before it is needed
+}
+
+// ordinal counts how often it was asked for the same thing, from 0.
+func (k *keys) ordinal(kind Kind, thing string) int {
+	if k.seen == nil {
+		k.seen = map[string]int{}
+	}
+	n := k.seen[string(kind)+thing]
+	k.seen[string(kind)+thing] = n + 1
+	return n
+}
+
+// conversation is a digest of the first thing that a human said.
+func (k *keys) conversation() string {
+	if k.human == "" {
+		first := ""
+		if len(k.r.Texts) > 0 {
+			value := k.r.Texts[0].Value
+			first = string(k.body[value.Start:value.End])
+		}
+		k.human = newDigest(first).hex()
+	}
+	return k.human
+}
+
+// called is the key of a call, the ordinal-th of the same name and arguments.
+func (k *keys) called(c *call, result *message.Result, ordinal int) (key string, weak bool) {
+	d := newDigest(string(Called), c.name, c.id, string(c.digest[:]))
+	if weak = weakID(c.id, c.name); weak {
+		d.add(k.conversation())
+		d.number(ordinal)
+		d.add(said(k.r, k.body, result))
+	}
+	return d.hex(), weak
+}
+
+// markdown is the key of the occurrence-th image of a text, which is the
+// ordinal-th of its kind. It is always weak: people say the same things.
+func (k *keys) markdown(text, path string, occurrence, ordinal int) string {
+	d := newDigest(string(Markdown), newDigest(text).hex(), path)
+	d.number(occurrence)
+	d.add(k.conversation())
+	d.number(ordinal)
+	return d.hex()
+}
+
+// answer is the JSON of what a result says: its content or, in Gemini, the whole
+// of the function's response.
+func answer(r *message.Request, body []byte, result *message.Result) []byte {
+	span := result.Content
+	if r.Dialect == message.GeminiContents {
+		span = result.Object
+	}
+	return body[span.Start:span.End]
+}
+
+// said is the text of a result, without what may stand beside it in one request
+// and not in the next, such as a mark for the vendor's cache.
+func said(r *message.Request, body []byte, result *message.Result) string {
+	raw := answer(r, body, result)
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &parts) != nil {
+		return string(raw)
+	}
+	texts := make([]string, len(parts))
+	for i := range parts {
+		texts[i] = parts[i].Text
+	}
+	return strings.Join(texts, "\n")
+}
