@@ -138,20 +138,30 @@ func (d *disk) add(from io.ReaderAt, size int64) (*Content, error) {
 		return nil, err
 	}
 	temp := newTempName()
-	sum, err := d.fill(temp, from, size)
-	if err == nil {
-		err = d.place(temp, sum, taken)
-	}
+	c, err := d.write(temp, from, size)
 	if err != nil {
 		_ = d.remove(d.root, temp) // perhaps never made; what stays, the next Open removes
 	}
 	d.mu.Lock()
 	d.bytes -= taken // reserved; what was placed is counted by its name
 	d.mu.Unlock()
+	return c, err
+}
+
+// write writes a file, opens it before anybody may evict it, and gives it its name.
+func (d *disk) write(temp string, from io.ReaderAt, size int64) (*Content, error) {
+	sum, err := d.fill(temp, from, size)
 	if err != nil {
 		return nil, err
 	}
-	return d.open(sum)
+	file, err := d.root.Open(temp)
+	if err != nil {
+		return nil, bare("opening an image that was shown", err)
+	}
+	if err := d.place(temp, sum, blocks(size)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return &Content{ReaderAt: io.NewSectionReader(file, 0, size), SHA256: sum, Size: size, file: file}, nil
 }
 
 // fill writes a file, and returns the digest of what it wrote.
