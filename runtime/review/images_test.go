@@ -86,3 +86,13 @@ func TestOfModelsOfOneNameTheAllowedOneCounts(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// An image that the model made itself stays, even for a model that sees none.
+func TestTheAssistantsOwnImagesStay(t *testing.T) {
+	const part = `{"inlineData":{"mimeType":"image/png","data":"@png:%dx9@"}}`
+	body := filled(fmt.Appendf(nil, `{"contents":[{"role":"user","parts":[`+part+`]},{"role":"model","parts":[`+part+`]},{"role":"user","parts":[{"text":"And?"}]}]}`, 1, 2))
+	got := judged(t, &review.Request{Dialect: message.GeminiContents, Model: "text-1", Body: body})
+	if !got.Degraded() || len(got.Decisions) != 2 || got.Decisions[0].Outcome != preflight.Degraded || got.Decisions[1].Outcome != preflight.Admitted {
+		t.Errorf("%+v, %+v", got, got.Status)
+	}
+}

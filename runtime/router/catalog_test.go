@@ -186,3 +186,86 @@ func TestOnlyProvidersWithDiscoveryAndASpokenTransportAreAsked(t *testing.T) {
 		break
 	}
 }
+
+// twins are two providers with a model of the same name, and one of another
+// protocol with more.
+func twins() *router.Catalog {
+	at := func(name string) []router.Endpoint { return []router.Endpoint{{Name: name}, {Name: "spare"}} }
+	eye := func() []router.Model { return []router.Model{{Name: "eye"}, {Name: "only-here"}} }
+	doc := &router.Document{
+		Profiles: []router.Profile{{
+			Providers: []router.ProviderUse{{Alias: "far", Provider: "n/far"}, {Alias: "chat", Provider: "n/chat"}, {Alias: "next", Provider: "n/next"}, {Alias: "shut", Provider: "n/shut"}},
+			Allow:     []router.AllowList{{Globs: []string{"far@*", "chat@*", "next@*"}}},
+		}},
+		Providers: []router.Provider{
+			{Name: "n/far", Transport: router.TransportAnthropicMessages, Endpoints: at("api"), Models: eye()},
+			{Name: "n/chat", Transport: router.TransportOpenAIChatCompletions, Endpoints: at("main"), Models: eye()},
+			{Name: "n/next", Transport: router.TransportOpenAIChatCompletions, Endpoints: at("main"), Models: []router.Model{{Name: "eye"}}},
+			{Name: "n/shut", Transport: router.TransportOpenAIResponses, Endpoints: at("main"), Models: append(eye(), router.Model{Name: "closed"}, router.Model{Name: "models/odd"})},
+		},
+	}
+	return doc.Catalog(&doc.Profiles[0])
+}
+
+func TestAModelIsFoundByWhatARequestCallsIt(t *testing.T) {
+	tests := []struct {
+		name, model, transport, want string
+		others                       int
+	}{
+		{"by its route", "next@spare/eye", router.TransportAnthropicMessages, "next@spare/eye", 0},
+		{"by the short form of its route", "next/eye", "", "next@main/eye", 0},
+		{"by its name: the first that speaks the request's protocol", "eye", router.TransportOpenAIChatCompletions, "chat@main/eye", 1},
+		{"as Gemini writes names", "models/eye", router.TransportAnthropicMessages, "far@api/eye", 0},
+		{"a name that begins so itself", "models/odd", "", "shut@main/models/odd", 0},
+		{"what is allowed comes before what speaks the protocol, and what serves it before what does not", "eye", router.TransportOpenAIResponses, "chat@main/eye", 1},
+		{"without any that serves, the first of those that are allowed", "eye", router.TransportGeminiGenerateContent, "far@api/eye", 2},
+		{"where none is allowed, it is found too", "closed", router.TransportOpenAIResponses, "shut@main/closed", 0},
+		{"endpoints of one model are one", "only-here", router.TransportAnthropicMessages, "far@api/only-here", 0},
+		{"nothing of that name", "other", "", "", 0},
+		{"a route of nothing", "far@api/other", "", "", 0},
+		{"no name", "", "", "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := twins().Named(tt.model, tt.transport)
+			if ok != (tt.want != "") || ok && (got.Route.String() != tt.want || got.Others != tt.others || got.Model == nil || got.Provider == nil) {
+				t.Errorf("found %t: %s and %d others; want %q and %d", ok, got.Route, got.Others, tt.want, tt.others)
+			}
+		})
+	}
+}
+
+func TestAnEndpointThatListsAModelIsOneOfItsOwn(t *testing.T) {
+	lists := func(p *router.Provider, endpoint string) []router.Model {
+		if p.Name != "n/far" {
+			return nil
+		}
+		return []router.Model{{Name: "listed"}, {Name: "eye", ImageInput: true}}
+	}
+	doc := &router.Document{
+		Profiles:  []router.Profile{{Providers: []router.ProviderUse{{Alias: "far", Provider: "n/far"}}}},
+		Providers: []router.Provider{{Name: "n/far", Transport: router.TransportOpenAIChatCompletions, Discovery: &router.Discovery{Interval: "1m0s"}, Endpoints: []router.Endpoint{{Name: "api"}, {Name: "b"}}, Models: []router.Model{{Name: "eye"}}}},
+	}
+	c := doc.Catalog(&doc.Profiles[0]).WithDiscovered(lists)
+	if got, ok := c.Named("listed", ""); !ok || !got.Discovered || got.Route.Endpoint != "api" || got.Others != 1 {
+		t.Errorf("found %t: %+v", ok, got)
+	}
+	if got, ok := c.Named("eye", ""); !ok || got.Discovered || got.Others != 0 {
+		t.Errorf("what is declared: %t, %+v", ok, got)
+	}
+}
+
+func TestEitherProtocolOfOpenAIServesBoth(t *testing.T) {
+	chat, responses, anthropic := router.TransportOpenAIChatCompletions, router.TransportOpenAIResponses, router.TransportAnthropicMessages
+	for _, tt := range []struct {
+		transport, request string
+		want               bool
+	}{
+		{chat, responses, true}, {responses, chat, true}, {chat, chat, true}, {anthropic, anthropic, true},
+		{anthropic, chat, false}, {responses, anthropic, false}, {router.TransportGeminiGenerateContent, anthropic, false},
+	} {
+		if got := router.Serves(tt.transport, tt.request); got != tt.want {
+			t.Errorf("%s serves %s: %t", tt.transport, tt.request, got)
+		}
+	}
+}
