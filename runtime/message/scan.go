@@ -129,7 +129,8 @@ func (s *scan) measured(what func()) int {
 // spanned is counted, with where the value stands; a null stands nowhere.
 func (s *scan) spanned() (Span, int) {
 	c := s.peek()
-	start, size := s.i, s.counted()
+	start := s.i
+	size := s.counted()
 	if c == 'n' {
 		return Span{}, size
 	}

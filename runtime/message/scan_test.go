@@ -42,6 +42,7 @@ func agrees(t *testing.T, d Dialect, r *Request, body []byte) {
 	if diff := cmp.Diff(want, got); diff != "" && len(got)+len(want) > 0 {
 		t.Fatalf("%s (-walker +Scan)\n%s\n%s", d, diff, body)
 	}
+	hears(t, d, r, body, root)
 	last := Span{}
 	for n, i := range r.Images {
 		if i.Part.Start < last.End || i.Part.End > len(body) || i.Part.Len() <= 0 {
