@@ -57,8 +57,8 @@ func Splice(body []byte, edits []Edit) (*Spliced, error) {
 		}
 		return min(a.Span.Len(), 1) - min(b.Span.Len(), 1)
 	})
-	s, at := &Spliced{size: int64(len(body))}, 0
-	end := 0 // of the edits so far
+	s := &Spliced{size: int64(len(body))}
+	at, end := 0, 0 // what is in s already; the end of the edits so far
 	for _, e := range sorted {
 		if e.Span.Start < end || e.Span.End < e.Span.Start || e.Span.End > len(body) {
 			return nil, &Error{Reason: BadEdit, Offset: e.Span.Start}
@@ -91,7 +91,7 @@ func Splice(body []byte, edits []Edit) (*Spliced, error) {
 func (e Edit) idle(body []byte) bool {
 	old := body[e.Span.Start:e.Span.End]
 	for _, g := range e.Segments {
-		if g.Data != nil || g.Size != 0 || !bytes.HasPrefix(old, g.Text) {
+		if g.Size != 0 || !bytes.HasPrefix(old, g.Text) {
 			return false
 		}
 		old = old[len(g.Text):]
