@@ -136,7 +136,7 @@ func (e *Engine) describeBy(ctx context.Context, snap *snapshot, profile *router
 	plan.ImageSHA256, plan.Prompt = d.sha256, d.prompt
 	sum := plan.Key()
 	key := hex.EncodeToString(sum[:])
-	if text, ok := e.shown(key); ok {
+	if text, ok := e.options.Pins.Text(key); ok {
 		return described{text: text, source: describedBefore}, nil
 	}
 	pic, bad := e.decode(ctx, d, &profile.Limits)
@@ -144,7 +144,7 @@ func (e *Engine) describeBy(ctx context.Context, snap *snapshot, profile *router
 		return described{}, bad
 	}
 	defer pic.release()
-	if text, ok := e.shown(key); ok { // while this one waited for room
+	if text, ok := e.options.Pins.Text(key); ok { // while this one waited for room
 		return described{text: text, source: describedBefore}, nil
 	}
 	result, bad := e.see(ctx, snap, profile, Request{Prompt: d.prompt}, pic)
@@ -159,12 +159,6 @@ func (e *Engine) describeBy(ctx context.Context, snap *snapshot, profile *router
 	return made, nil
 }
 
-// texts keeps texts as they were shown.
-type texts interface {
-	Text(key string) (text string, ok bool)
-	PutText(key, text string)
-}
-
 // prepareLooks makes what describing takes.
 func (e *Engine) prepareLooks() {
 	if e.podKey = e.options.PodKey; e.podKey == nil {
@@ -175,25 +169,14 @@ func (e *Engine) prepareLooks() {
 	e.looking = semaphore.NewWeighted(e.lookRoom)
 }
 
-// shown is a text as it was shown before.
-func (e *Engine) shown(key string) (string, bool) {
-	if e.texts == nil {
-		return "", false
-	}
-	return e.texts.Text(key)
-}
-
 // show keeps a text, unless another was shown for the same meanwhile: that is it then.
 func (e *Engine) show(key, text string) string {
-	if e.texts == nil {
-		return text
-	}
 	e.showing.Lock()
 	defer e.showing.Unlock()
-	if before, ok := e.texts.Text(key); ok {
+	if before, ok := e.options.Pins.Text(key); ok {
 		return before
 	}
-	e.texts.PutText(key, text)
+	e.options.Pins.PutText(key, text)
 	return text
 }
 

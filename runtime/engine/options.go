@@ -13,6 +13,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/discovery"
+	"github.com/visionoperator/vision-operator/runtime/pin"
 	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -39,6 +40,9 @@ type Options struct {
 	// (cache.persist). Nil keeps them in memory. The caller closes it after the
 	// last request.
 	Cache *store.Store
+	// Pins keeps what conversations were shown, so that it is shown again alike. Nil
+	// keeps it in memory. The caller closes it after the last request.
+	Pins *pin.Store
 	// MaxHeldBytes bounds the images that requests hold in memory at the same
 	// time; those that come on top wait. Uploads, which come at their senders'
 	// pace, take half of it at most. As much again may be taken to make a smaller
@@ -76,7 +80,6 @@ type Engine struct {
 	shrinking *semaphore.Weighted
 
 	podKey   []byte
-	texts    texts      // as they were shown; nil keeps none
 	showing  sync.Mutex // one new text at a time
 	lookRoom int64
 	looking  *semaphore.Weighted // of lookRoom: bytes of requests' images that are looked at
@@ -93,6 +96,9 @@ func New(o Options) *Engine {
 	}
 	if o.References == nil {
 		o.References, _ = reference.Open(reference.Options{}) // without a directory nothing can fail
+	}
+	if o.Pins == nil {
+		o.Pins, _ = pin.Open(pin.Options{Logger: o.Logger}) // without a directory nothing can fail
 	}
 	if o.MaxHeldBytes <= 0 {
 		o.MaxHeldBytes = DefaultMaxHeldBytes
