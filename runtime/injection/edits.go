@@ -105,6 +105,9 @@ func (e *editor) intoResult(result int, group []int) {
 // into puts parts at the end of a result's content, whatever that is.
 func (e *editor) into(res *message.Result, parts []message.Segment) {
 	content := res.Content
+	if content.Len() == 0 { // it is not there, or is null
+		content = memberOf(e.body, res.Object, e.content)
+	}
 	if content.Len() == 0 {
 		at := res.Object.End - 1
 		comma := ","
