@@ -63,7 +63,8 @@ type ledger struct {
 	contents []content
 
 	// all are the sums of what is kept. Of it, firm are those of what is required,
-	// softly or not; required leaves the soft out; own are the untouchable.
+	// softly or not; required leaves the soft out; own are the untouchable, of which
+	// each occurrence counts alone.
 	all, firm, required, own sums
 
 	fresh   fresh
@@ -253,7 +254,6 @@ func (l *ledger) learn(c *content, bytes int64) {
 	l.all.learn(c.count.kept, more)
 	l.firm.learn(c.count.firm, more)
 	l.required.learn(c.count.required, more)
-	l.own.learn(c.count.untouchable, more)
 	c.bytes = bytes
 }
 

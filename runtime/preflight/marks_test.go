@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
+	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
 // without is the request without the images that some function speaks against.
@@ -199,5 +201,40 @@ func TestWhatIsRequiredBesideTheAssistantsImages(t *testing.T) {
 	in.Limits.Request.MaxDistinctImages = 1
 	if v := preflight.Review(in); !v.Allowed || count(v, preflight.Admitted) != 3 {
 		t.Errorf("the policy allows 1: %v, %s", v.Refusal, outcomes(v))
+	}
+}
+
+// converse is a request to a vendor that takes 20 images in one message.
+func converse(in preflight.Input, distinct int64) preflight.Input {
+	in = at(in, router.TransportOpenAIChatCompletions, "bedrock-runtime.us-east-1.amazonaws.com", "some-vl")
+	in.Limits.Request.MaxDistinctImages = distinct
+	return in
+}
+
+func TestWhatGoesWhereSoftImagesMeetOtherRules(t *testing.T) {
+	a, z := picture("a", kib), picture("z", kib)
+	wide := sized("wide", 2001, 10)
+	broken := picture("broken", kib)
+	broken.Bad = fault.New(fault.InvalidToolInput, "ImageMalformed", "the header is broken")
+	for name, tc := range map[string]struct {
+		in   preflight.Input
+		left string
+	}{
+		"beside a wide image that stays, fewer soft ones help": {
+			anthropic(request(human(), said{preflight.Assistant, []preflight.Image{generated(wide)}}, human(softly(pictures("s", 20))...))), "2.0",
+		},
+		"a content whose soft occurrence has gone may go as any other": {
+			converse(request(human(a, z), assistant(), human(softly(append([]preflight.Image{a}, pictures("s", 21)...))...), assistant(), human(pictures("h", 2)...)), 22),
+			"0.0 0.1 2.0 2.1",
+		},
+		"a message of soft images keeps no other from being brought within the limit": {
+			converse(request(results(broken), human(softly(pictures("s", 21))...), said{preflight.Assistant, pictures("o", 21)}), 100), "0.0 1.0 2.0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if v := preflight.Review(tc.in); !v.Allowed || left(v) != tc.left {
+				t.Errorf("allowed %t, left out %q; want %q: %v", v.Allowed, left(v), tc.left, v.Refusal)
+			}
+		})
 	}
 }

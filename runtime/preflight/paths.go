@@ -14,6 +14,8 @@ type Path struct {
 	// Turn and Required are those of an Image.
 	Turn     int
 	Required bool
+	// Soft is that of an Image: the request is not refused for it.
+	Soft bool
 }
 
 // Probes is which files may be opened for a request.
@@ -35,7 +37,7 @@ type Probes struct {
 func ProbePaths(turns []Turn, paths []Path, most int64) Probes {
 	in := Input{Turns: turns, Images: make([]Image, len(paths))}
 	for i, p := range paths {
-		in.Images[i] = Image{SHA256: p.Name, Turn: p.Turn, Required: p.Required}
+		in.Images[i] = Image{SHA256: p.Name, Turn: p.Turn, Required: p.Required, Soft: p.Soft}
 	}
 	t := &terms{sees: true}
 	t.contents = []bound{{max: most, limit: "limits.request.maxProbedPaths", owner: thePolicy}}
