@@ -222,7 +222,7 @@ func (s *Server) next(h *heard) *reply {
 		r.signature = s.sign(h, before)
 	}
 	s.said[h.opening+"\x00"+answer.Text] = true
-	if h.remember != nil {
+	if h.remember != nil && !r.breaks { // what nobody heard is not kept
 		h.remember(r)
 	}
 	return r
