@@ -46,6 +46,8 @@ type rig struct {
 	cache    string
 	upstream *upstream
 	log      *logBuffer
+	// closePins closes the pins on disk, where there are some.
+	closePins func()
 }
 
 // logBuffer is a log that requests write to at the same time.
@@ -125,7 +127,10 @@ func (r *rig) again() *rig {
 }
 
 // start makes the engine, over the directories as they are.
-func (r *rig) start() {
+func (r *rig) start() { r.startWith(nil) }
+
+// startWith is start with other options.
+func (r *rig) startWith(edit func(*engine.Options)) {
 	r.t.Helper()
 	set, err := workspace.Open([]string{r.space})
 	must(r.t, err)
@@ -136,10 +141,14 @@ func (r *rig) start() {
 	observations, err := store.Open(store.Options{Dir: filepath.Join(r.cache, "observations"), MaxBytes: 1 << 20, MaxEntries: 100})
 	must(r.t, err)
 	r.t.Cleanup(func() { _ = observations.Close() })
-	r.engine = engine.New(engine.Options{
+	options := engine.Options{
 		Profile: "policy/p", SecretsDir: r.secrets, Workspaces: set, References: references, Cache: observations, Version: "test",
 		Logger: slog.New(slog.NewTextHandler(r.log, nil)),
-	})
+	}
+	if edit != nil {
+		edit(&options)
+	}
+	r.engine = engine.New(options)
 	r.t.Cleanup(r.engine.Close)
 }
 
