@@ -57,6 +57,7 @@ func newApp(cfg config, log *slog.Logger) (*app, error) {
 		References:   kept.references,
 		Cache:        kept.observations,
 		MaxHeldBytes: cfg.inFlight,
+		PodKey:       podKey(cfg.cache, log),
 		Logger:       log,
 		Attempted: func(a retry.Attempt) {
 			metrics.Attempted(a.Endpoint, a.Reason, a.Took, a.Usage.InputTokens, a.Usage.OutputTokens)
