@@ -28,6 +28,11 @@ func fuzzScan(f *testing.F, d Dialect) {
 		f.Add(whole[:len(whole)/2])
 		f.Add(variants(whole)["escaped"])
 	}
+	for _, all := range pieces[d] {
+		for _, piece := range all {
+			f.Add([]byte(strings.NewReplacer("M", "messages", "P", strings.NewReplacer("%", "{}", "~", "1").Replace(piece)).Replace(`{"M":[P,P],"contents":[P,P],"input":[P,P]}`)))
+		}
+	}
 	f.Add([]byte(`{"messages":[{"content":[{"type":"image_url","image_url":[1]}]}],"contents":[],"input":[{"output":{}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r, err := Scan(d, body[:len(body):len(body)])
@@ -46,6 +51,15 @@ func fuzzScan(f *testing.F, d Dialect) {
 		if utf8.Valid(body) { // else encoding/json changes strings, and their lengths
 			agrees(t, d, r, body)
 		}
+		for n, s := range spans(r) {
+			if s.Start < 0 || s.End > len(body) || s.Len() < 0 || s.Len() > 0 && !json.Valid(body[s.Start:s.End]) {
+				t.Fatalf("span %d at %v is no value of %q", n, s, body)
+			}
+		}
+		for n := range r.Calls {
+			r.Argument(body, n, "path", "prompt")
+			r.ArgumentsDigest(body, n)
+		}
 		for n := range r.Images {
 			r.Required(n)
 			if part := r.TextPart(body, n, "gone"); part != nil {
@@ -58,6 +72,24 @@ func fuzzScan(f *testing.F, d Dialect) {
 			}
 		}
 	})
+}
+
+// spans are all that must be JSON values, or empty.
+func spans(r *Request) []Span {
+	out := []Span{r.ModelValue}
+	for _, c := range r.Calls {
+		out = append(out, c.Span, c.Arguments)
+	}
+	for _, a := range r.Results {
+		out = append(out, a.Object, a.Content, a.Null, a.Part, a.Parts)
+	}
+	for _, x := range r.Texts {
+		out = append(out, x.Value, x.Part)
+	}
+	for _, s := range r.Signatures {
+		out = append(out, s.Span)
+	}
+	return out
 }
 
 // FuzzReader holds the decoding of base64 against encoding/base64, which takes
