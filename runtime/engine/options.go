@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
@@ -18,6 +19,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/router"
 	"github.com/visionoperator/vision-operator/runtime/store"
+	"github.com/visionoperator/vision-operator/runtime/thread"
 	"github.com/visionoperator/vision-operator/runtime/workspace"
 )
 
@@ -82,6 +84,9 @@ type Engine struct {
 	podKey   []byte
 	showing  sync.Mutex // one new text at a time
 	lookRoom int64
+	threads  *thread.Table // calls of conversations that vendors keep
+	// unsigned are the conversations that go without their signed reasoning.
+	unsigned *lru.Cache[conversation, struct{}]
 	looking  *semaphore.Weighted // of lookRoom: bytes of requests' images that are looked at
 }
 
@@ -108,7 +113,9 @@ func New(o Options) *Engine {
 		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2),
 		bodies: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
 		shrinking: semaphore.NewWeighted(1),
+		threads: thread.New(thread.Options{}),
 	}
+	e.unsigned, _ = lru.New[conversation, struct{}](mostConversations) // fails for a size below 1 alone
 	e.prepareLooks()
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e

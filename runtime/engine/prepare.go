@@ -7,11 +7,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
+	"github.com/visionoperator/vision-operator/runtime/inspect"
 	"github.com/visionoperator/vision-operator/runtime/message"
+	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
@@ -42,6 +43,7 @@ func (e *Engine) Prepare(ctx context.Context, req ModelRequest) (*Prepared, erro
 		p.release()
 		return nil, bad
 	}
+	e.logPrepared(&p.record)
 	return &Prepared{Target: p.target, Body: p.body, Record: p.record, of: p}, nil
 }
 
@@ -60,10 +62,17 @@ type preparation struct {
 	target  Target
 	rules   *injection.Rules
 	form    string
-	letGo   func() // of what was found
-	edits   []message.Edit
-	body    *message.Spliced
-	record  Record
+	images  []preflight.Image // of the body
+	plan    *injection.Plan
+	found   []resolved // for each sight of the plan
+	letGo   func()     // of what was found
+	// admitted are the images that record.Decisions are about, in that order.
+	admitted []occurrence
+	shown    []injection.Shown // for each sight
+	edits    []message.Edit
+	touched  bool // an edit changes what the model is shown
+	body     *message.Spliced
+	record   Record
 }
 
 func (p *preparation) release() {
@@ -78,7 +87,7 @@ func (p *preparation) run(ctx context.Context) *fault.Fault {
 	if bad := p.scan(); bad != nil {
 		return bad
 	}
-	for _, step := range []func(context.Context) *fault.Fault{p.aim} {
+	for _, step := range []func(context.Context) *fault.Fault{p.aim, p.look, p.judge, p.describe} {
 		if bad := step(ctx); bad != nil {
 			return bad
 		}
@@ -129,9 +138,57 @@ func (p *preparation) aim(ctx context.Context) *fault.Fault {
 	return nil
 }
 
+// look gathers every image of the request: those of its body, and those that
+// tools and humans have named.
+func (p *preparation) look(ctx context.Context) *fault.Fault {
+	var err error
+	if p.images, err = inspect.Images(ctx, p.scanned, p.request.Body); err != nil {
+		return fault.As(err)
+	}
+	if p.form == router.InjectionOff {
+		p.plan = &injection.Plan{}
+		return nil
+	}
+	place := injection.Place(p.request.Dialect, p.entry.Model.Name, p.entry.Model)
+	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.engine.knownCall)
+	for _, skip := range p.plan.Skips {
+		if p.record.Skipped == nil {
+			p.record.Skipped = map[string]int{}
+		}
+		p.record.Skipped[skip.Reason]++
+	}
+	if len(p.plan.Sights) == 0 {
+		return nil
+	}
+	var bad *fault.Fault
+	if p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits); bad != nil {
+		return bad
+	}
+	p.settle()
+	p.skipAdded()
+	return nil
+}
+
+// settle tells the plan what the images' digests are, so that it knows which are
+// shown already.
+func (p *preparation) settle() {
+	inBody, named := make([]string, len(p.images)), make([]string, len(p.plan.Sights))
+	for i := range p.images {
+		inBody[i] = p.images[i].SHA256
+	}
+	for i := range p.found {
+		named[i] = p.found[i].sha256
+	}
+	p.plan.Settle(p.scanned, inBody, named)
+}
+
 // splice makes the body that is sent.
 func (p *preparation) splice() *fault.Fault {
 	edits := p.edits
+	if len(p.plan.Sights) > 0 {
+		edits = append(edits, p.plan.Edits(p.scanned, p.request.Body, p.shown)...)
+	}
+	p.touched = len(edits) > 0
 	if at := p.scanned.ModelValue; at.Len() > 0 && p.scanned.Model != p.target.Model {
 		name, err := json.Marshal(p.target.Model)
 		if err != nil {
@@ -140,28 +197,15 @@ func (p *preparation) splice() *fault.Fault {
 		edits = append(edits, message.Edit{Span: at, Segments: []message.Segment{{Text: name}}})
 	}
 	p.edits = edits
-	return p.spliced()
+	return p.spliced(p.engine.signaturesRefused(p))
 }
 
-// spliced lays the body out, without signed reasoning where that has been refused.
-func (p *preparation) spliced() *fault.Fault {
-	body, err := message.Splice(p.request.Body, p.edits)
-	if err != nil {
-		return fault.As(err)
+// logPrepared writes the one line of a request in which images were shown: which
+// calls and which digests, and never what they hold.
+func (e *Engine) logPrepared(r *Record) {
+	if r.Injected+r.Observed+r.Degraded+r.Unavailable == 0 {
+		return
 	}
-	p.body, p.record.Edits = body, body.Ranges()
-	return nil
-}
-
-// Tap reads the reply as it passes, for what later requests leave to be
-// remembered: the calls of a conversation that the vendor keeps. Nil means that
-// nothing is to be learnt. The caller closes it behind the last byte.
-func (p *Prepared) Tap(contentType string) io.WriteCloser {
-	return nil
-}
-
-// Retry gives another body to send once, where the upstream refused signed
-// reasoning that stood beside an edit; ok is false for any other reply.
-func (p *Prepared) Retry(status int, reply []byte) (body *message.Spliced, ok bool) {
-	return nil, false
+	e.options.Logger.Info("images shown", "route", r.Route, "form", r.Form, "sights", r.Sights, "edits", r.Edits,
+		"injected", r.Injected, "observed", r.Observed, "degraded", r.Degraded, "unavailable", r.Unavailable)
 }

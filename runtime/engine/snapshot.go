@@ -139,6 +139,11 @@ func clientDigest(p *router.Provider, ep *router.Endpoint) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// answerTimeout is how long a model may think about a request that is passed on
+// before it begins to answer: ten minutes, as long as OpenAI's and Anthropic's own
+// SDKs wait. An endpoint's timeout is made for looks, which are short.
+const answerTimeout = 10 * time.Minute
+
 func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, o *Options) *client {
 	c := &client{digest: digest}
 	if base, err := url.Parse(ep.URL); err == nil {
@@ -155,11 +160,13 @@ func newClient(p *router.Provider, ep *router.Endpoint, digest, keyFile string, 
 		auth = &transport.Auth{Header: place.header, Scheme: place.scheme, Source: transport.KeyFile(keyFile, p.Name)}
 	}
 	c.timeout, _ = time.ParseDuration(ep.Timeout) // judged by router.Validate
-	c.http, c.err = transport.New(transport.Options{Endpoint: *ep, Version: o.Version, Auth: auth, Logger: o.Logger})
-	if c.err != nil {
+	to := transport.Options{Endpoint: *ep, Version: o.Version, Auth: auth, Logger: o.Logger, AnswerTimeout: answerTimeout}
+	if c.http, c.err = transport.New(to); c.err != nil {
 		return c
 	}
-	c.stream = c.http
+	if c.stream, c.err = transport.NewStream(to); c.err != nil {
+		return c
+	}
 	at.Client = c.http
 	c.wire = proto.client(at)
 	c.observer = retry.New(c.wire, retry.Options{Endpoint: clientID(p, ep), Logger: o.Logger, Attempted: o.Attempted})
@@ -197,8 +204,9 @@ func (s *snapshot) retire(next *snapshot) {
 		return
 	}
 	for id, c := range s.clients {
-		if c.http != nil && next.client(id) != c {
+		if c.stream != nil && next.client(id) != c {
 			c.http.CloseIdleConnections()
+			c.stream.CloseIdleConnections()
 		}
 	}
 }

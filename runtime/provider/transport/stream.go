@@ -47,7 +47,7 @@ func newStream(o Options, idle time.Duration) (*http.Client, error) {
 	base.DisableCompression = true
 	base.MaxIdleConns, base.MaxIdleConnsPerHost = maxIdleStreams, maxIdleStreams
 	rt := identify(base, o, "")
-	rt = pace(rt, timeout, idle)
+	rt = pace(rt, max(timeout, o.AnswerTimeout), idle)
 	return &http.Client{Transport: report(rt, o), CheckRedirect: followNone}, nil
 }
 

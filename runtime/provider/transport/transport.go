@@ -54,6 +54,9 @@ const (
 // Options describe one endpoint's client.
 type Options struct {
 	Endpoint router.Endpoint
+	// AnswerTimeout is how long the headers of a stream may take at least, where
+	// that is more than the endpoint's timeout; 0 leaves it to that. New ignores it.
+	AnswerTimeout time.Duration
 	// Version becomes the user agent "vision-operator/<version>".
 	Version string
 	// Auth puts the credential on each request; nil for providers without one.

@@ -1,0 +1,149 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/injection"
+	"github.com/visionoperator/vision-operator/runtime/message"
+	"github.com/visionoperator/vision-operator/runtime/preflight"
+	"github.com/visionoperator/vision-operator/runtime/probe"
+	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/runtime/vendors"
+)
+
+// occurrence is an image of the request: of its body, or of a sight. The other
+// index is -1.
+type occurrence struct{ image, sight int }
+
+// judge sends the request through preflight, with the images of its sights as if
+// they stood in it. What is over a limit is left out, or refuses the request.
+func (p *preparation) judge(context.Context) *fault.Fault {
+	all, in := p.gather()
+	p.shown = make([]injection.Shown, len(p.plan.Sights))
+	p.outset()
+	if len(all) == 0 {
+		return nil
+	}
+	p.admitted = all
+	verdict := p.snapshot.review(p, in)
+	p.record.Tokens, p.record.Decisions = &verdict.Tokens, verdict.Decisions
+	p.record.Warnings = append(p.record.Warnings, verdict.Warnings...)
+	if verdict.Refusal != nil {
+		return verdict.Refusal
+	}
+	for i, of := range all {
+		d := &verdict.Decisions[i]
+		switch {
+		case d.Outcome != preflight.Degraded:
+		case of.sight >= 0:
+			p.shown[of.sight] = injection.Shown{Text: d.Note(), Constant: true}
+			p.record.Sights[of.sight].Outcome, p.record.Sights[of.sight].Reason = SightDegraded, d.Reason
+			p.record.Injected--
+			p.record.Degraded++
+		default:
+			p.replace(of.image, d.Note())
+			p.record.Degraded++
+		}
+	}
+	return nil
+}
+
+// replace puts a text in the place of an image of the body.
+func (p *preparation) replace(image int, text string) {
+	part := p.scanned.TextPart(p.request.Body, image, text)
+	p.edits = append(p.edits, message.Edit{Span: p.scanned.Images[image].Part, Segments: []message.Segment{{Text: part}}})
+}
+
+// outset is what each sight shows before any limit speaks: its picture, or why
+// there is none.
+func (p *preparation) outset() {
+	p.record.Sights = make([]Sighted, len(p.plan.Sights))
+	for i := range p.plan.Sights {
+		s, r := &p.plan.Sights[i], &p.record.Sights[i]
+		r.ID, r.CallID = s.ID, s.CallID
+		switch {
+		case s.State == injection.ShownByTool || s.State == injection.ShownInConversation:
+			r.Outcome, r.Reason = SightShown, string(s.State)
+		case s.State == injection.Wanted && p.found[i].picture != nil:
+			p.shown[i] = injection.Shown{Picture: p.found[i].picture}
+			r.Outcome, r.SHA256 = SightInjected, p.found[i].picture.SHA256
+			p.record.Injected++
+		default:
+			r.Reason = string(s.State)
+			if s.State == injection.Wanted {
+				r.Reason = p.found[i].reason
+			}
+			p.shown[i] = injection.Shown{Text: p.plan.Unavailable(i, r.Reason)}
+			r.Outcome = SightUnavailable
+			p.record.Unavailable++
+		}
+	}
+}
+
+// gather lists every image of the request in the order of its turns, and what
+// preflight judges.
+func (p *preparation) gather() ([]occurrence, preflight.Input) {
+	all := make([]occurrence, 0, len(p.images)+len(p.found))
+	for i := range p.images {
+		all = append(all, occurrence{i, -1})
+	}
+	for i := range p.found {
+		if p.plan.Sights[i].State == injection.Wanted && p.found[i].picture != nil {
+			all = append(all, occurrence{-1, i})
+		}
+	}
+	if len(all) == 0 {
+		return nil, preflight.Input{}
+	}
+	slices.SortStableFunc(all, func(a, b occurrence) int { return cmp.Compare(p.turnOf(a), p.turnOf(b)) })
+	in := preflight.Input{
+		Turns: preflight.TurnsOf(p.scanned), TextBytes: p.scanned.TextBytes,
+		BodyBytes: int64(len(p.request.Body)), MaxOutputTokens: p.scanned.MaxOutputTokens,
+	}
+	for _, of := range all {
+		if of.sight < 0 {
+			in.Images = append(in.Images, p.images[of.image])
+			continue
+		}
+		image := p.sighted(of.sight)
+		in.BodyBytes += image.Base64Bytes
+		in.Images = append(in.Images, image)
+	}
+	return all, in
+}
+
+func (p *preparation) turnOf(o occurrence) int {
+	if o.sight < 0 {
+		return p.images[o.image].Turn
+	}
+	return p.plan.Sights[o.sight].Turn
+}
+
+// sighted is the image of a sight as preflight judges it. One that we put in
+// refuses no request: the model is told that it was left out. Where the policy
+// wants images alone and the model takes none, it does.
+func (p *preparation) sighted(i int) preflight.Image {
+	s, picture := &p.plan.Sights[i], p.found[i].picture
+	return preflight.Image{
+		ID: s.ID, SHA256: picture.SHA256, Bytes: picture.Size, Base64Bytes: vendors.Base64Length(picture.Size), Source: vendors.SourceBase64,
+		MediaType: picture.MediaType, Width: picture.Width, Height: picture.Height,
+		Orientation: p.found[i].facts.Orientation, Animated: p.found[i].facts.Animated == probe.Yes,
+		Turn: s.Turn, InResult: s.Kind == injection.Called,
+		Soft: p.form != router.InjectionImage || p.entry.Model.ImageInput,
+	}
+}
+
+// review judges by the model's own terms; where images are shown as text, by the
+// policy's alone, since the model gets none. What looks at them judges for itself.
+func (s *snapshot) review(p *preparation, in preflight.Input) preflight.Verdict {
+	if p.form == router.InjectionObservation {
+		return preflight.NewTerms(p.profile.Limits, preflight.Candidate{Route: p.entry.Route.String()}).Review(in)
+	}
+	return s.termsOf(&p.entry, s.clientOf(&p.entry)).Review(in)
+}
