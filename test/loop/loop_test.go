@@ -4,6 +4,10 @@
 package loop_test
 
 import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -83,6 +87,42 @@ func TestAgentsTalkWithAMistralLikeServer(t *testing.T) {
 				if len(problems) > 0 {
 					t.Error(strings.Join(problems, "\n"))
 				}
+			}
+		})
+	}
+}
+
+// TestAnEditOfTheHistoryIsFound puts between agent and model what must not be: it
+// writes an earlier message otherwise, late in the conversation.
+func TestAnEditOfTheHistoryIsFound(t *testing.T) {
+	for name := range agents("", false) {
+		if strings.HasPrefix(name, "responses, ") {
+			continue // the agent sends nothing of the history
+		}
+		t.Run(name, func(t *testing.T) {
+			s := upstream.New(upstream.Options{Script: loop.Script})
+			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				if bytes.Contains(body, []byte("shot-2")) {
+					body = bytes.Replace(body, []byte("Viewed "), []byte("Seen "), 1)
+				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				s.ServeHTTP(w, r)
+			}))
+			defer h.Close()
+			report, err := loop.Run(t.Context(), agents(h.URL, false)[name], &loop.Workspace{Dir: t.TempDir()}, loop.Scenarios()[0])
+			refused, ok := errors.AsType[*loop.Status](err)
+			if !ok || refused.Code != http.StatusBadRequest {
+				t.Fatalf("the conversation ended with %v", err)
+			}
+			if len(s.Mismatches()) != 1 || len(s.SharedPrefixesEqual()) == 0 {
+				t.Errorf("mismatches %v, prefixes %v", s.Mismatches(), s.SharedPrefixesEqual())
+			}
+			if len(report.Said) != 2 {
+				t.Errorf("it was found after %d turns", len(report.Said))
 			}
 		})
 	}
