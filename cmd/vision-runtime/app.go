@@ -55,6 +55,7 @@ func newApp(cfg config, log *slog.Logger) (*app, error) {
 		Workspaces:   spaces,
 		SecretsDir:   cfg.secrets,
 		References:   kept.references,
+		Pins:         kept.pins,
 		Cache:        kept.observations,
 		MaxHeldBytes: cfg.inFlight,
 		PodKey:       podKey(cfg.cache, log),

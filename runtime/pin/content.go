@@ -90,7 +90,7 @@ func readAll(from io.ReaderAt, data []byte) error {
 // A file is held against its digest the first time that this process opens it,
 // and against its size after that.
 func (s *Store) Content(sha256 string) (*Content, bool) {
-	if !isDigest(sha256) {
+	if !IsDigest(sha256) {
 		return nil, false
 	}
 	if data, ok := s.memory.get(sha256); ok {

@@ -70,7 +70,7 @@ func (d *disk) survey() error {
 	var found []fs.FileInfo
 	for _, name := range names {
 		temp := strings.HasPrefix(name, tempPrefix)
-		if !temp && !isDigest(name) {
+		if !temp && !IsDigest(name) {
 			continue
 		}
 		info, err := d.root.Lstat(name)

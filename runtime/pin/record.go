@@ -59,7 +59,7 @@ func word(s string) string {
 func newPin(p Pin) *record {
 	r := &record{kind: kindPin, size: p.Size, facts: p.Facts, reason: word(p.Reason)}
 	r.facts.MediaType = word(p.Facts.MediaType)
-	if isDigest(p.SHA256) {
+	if IsDigest(p.SHA256) {
 		_, err := hex.Decode(r.sum[:], []byte(p.SHA256))
 		r.found = err == nil
 	}
@@ -78,8 +78,8 @@ func (r *record) cost() int64 { return recordBytes + int64(len(r.text)) }
 
 func (r *record) equal(other *record) bool { return *r == *other }
 
-// isDigest reports whether s is 64 lower-case hexadecimal digits.
-func isDigest(s string) bool {
+// IsDigest reports whether s is 64 lower-case hexadecimal digits.
+func IsDigest(s string) bool {
 	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 

@@ -24,7 +24,7 @@ type File struct {
 }
 
 // Handle is a regular file that was opened and not read yet, so that its size
-// and its header can be judged first. It is for one goroutine.
+// and its header can be judged first. It is for one goroutine, but for ReadAt.
 type Handle struct {
 	path  string // absolute
 	given string // the caller's, for errors
@@ -121,6 +121,30 @@ func (h *Handle) Header(n int) ([]byte, error) {
 	return prefix[:got], nil
 }
 
+// ReadAt reads from the file as it is now, for those who read it in pieces; they
+// ask Unchanged when they have read all. A file that ends before the size it had
+// is an io.EOF; other errors are *Error.
+func (h *Handle) ReadAt(p []byte, off int64) (int, error) {
+	n, err := h.file.ReadAt(p, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = failed(h.given, err)
+	}
+	return n, err
+}
+
+// Unchanged refuses a file as Changed that is not what it was when it was opened,
+// in length or in time of modification.
+func (h *Handle) Unchanged() error {
+	now, err := h.file.Stat()
+	if err != nil {
+		return failed(h.given, err)
+	}
+	if now.Size() != h.Size() || !now.ModTime().Equal(h.info.ModTime()) {
+		return &Error{Reason: Changed, Path: h.given}
+	}
+	return nil
+}
+
 // ReadAll reads and digests the whole file. A file of more than maxBytes is
 // refused before it is read; one that is not what it was when it was opened,
 // in length or in time of modification, is refused as Changed. It never holds
@@ -134,11 +158,10 @@ func (h *Handle) ReadAll(maxBytes int64) (File, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return File{}, failed(h.given, err)
 	}
-	now, err := h.file.Stat()
-	if err != nil {
-		return File{}, failed(h.given, err)
+	if err := h.Unchanged(); err != nil {
+		return File{}, err
 	}
-	if int64(n) != h.Size() || now.Size() != h.Size() || !now.ModTime().Equal(h.info.ModTime()) {
+	if int64(n) != h.Size() {
 		return File{}, &Error{Reason: Changed, Path: h.given}
 	}
 	data = data[:n:n]
