@@ -153,7 +153,7 @@ func without(b []byte, elements []message.Span, stand string) []message.Edit {
 		case b[behind] == ',':
 			run.End = skipSpace(b, behind+1)
 		case b[before-1] == ',':
-			run.Start = before - 1
+			run.Start = len(bytes.TrimRight(b[:before-1], " \t\r\n"))
 		default:
 			segments = text(stand)
 		}
