@@ -235,7 +235,7 @@ func (f *finder) text(index int) {
 		f.plan.Sights = append(f.plan.Sights, Sight{
 			ID: id, Kind: Markdown, Turn: t.Turn, Call: -1, Result: -1, Text: index,
 			Path: m.path, Prompt: m.alt, State: Wanted,
-			Key: f.keys.markdown(text, m.path, i, ordinal), Weak: true,
+			Key: f.keys.markdown(text, m.path, t.Turn, i, ordinal), Weak: true,
 		})
 	}
 }
@@ -243,7 +243,12 @@ func (f *finder) text(index int) {
 // mayMention reports whether a JSON string may hold a Markdown image: its first
 // two characters may be escaped.
 func mayMention(raw []byte) bool {
-	return bytes.Contains(raw, []byte("![")) || bytes.Contains(raw, []byte(`\u00`)) && bytes.ContainsRune(raw, '(')
+	for _, sign := range []string{"![", `\u0021`, `\u005b`, `\u005B`} {
+		if bytes.Contains(raw, []byte(sign)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *finder) skip(id, reason string) {

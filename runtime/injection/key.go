@@ -73,15 +73,14 @@ func (k *keys) ordinal(kind Kind, thing string) int {
 	return n
 }
 
-// conversation is a digest of the first thing that a human said.
-func (k *keys) conversation() string {
+// conversation is a digest of the first thing that a human said, by that turn.
+func (k *keys) conversation(turn int) string {
+	if len(k.r.Texts) == 0 || k.r.Texts[0].Turn > turn {
+		return ""
+	}
 	if k.human == "" {
-		first := ""
-		if len(k.r.Texts) > 0 {
-			value := k.r.Texts[0].Value
-			first = string(k.body[value.Start:value.End])
-		}
-		k.human = newDigest(first).hex()
+		value := k.r.Texts[0].Value
+		k.human = newDigest(string(k.body[value.Start:value.End])).hex()
 	}
 	return k.human
 }
@@ -90,7 +89,7 @@ func (k *keys) conversation() string {
 func (k *keys) called(c *call, result *message.Result, ordinal int) (key string, weak bool) {
 	d := newDigest(string(Called), c.name, c.id, string(c.digest[:]))
 	if weak = weakID(c.id, c.name); weak {
-		d.add(k.conversation())
+		d.add(k.conversation(result.Turn))
 		d.number(ordinal)
 		d.add(said(k.r, k.body, result))
 	}
@@ -99,10 +98,10 @@ func (k *keys) called(c *call, result *message.Result, ordinal int) (key string,
 
 // markdown is the key of the occurrence-th image of a text, which is the
 // ordinal-th of its kind. It is always weak: people say the same things.
-func (k *keys) markdown(text, path string, occurrence, ordinal int) string {
+func (k *keys) markdown(text, path string, turn, occurrence, ordinal int) string {
 	d := newDigest(string(Markdown), newDigest(text).hex(), path)
 	d.number(occurrence)
-	d.add(k.conversation())
+	d.add(k.conversation(turn))
 	d.number(ordinal)
 	return d.hex()
 }

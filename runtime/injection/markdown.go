@@ -37,6 +37,9 @@ type mention struct {
 // double quotes, single quotes and parentheses. Images by reference are none, and
 // raw HTML is text like any other. It takes linear time.
 func mentions(text string) []mention {
+	if !strings.Contains(text, "![") {
+		return nil
+	}
 	var found []mention
 	for _, block := range paragraphs(text) {
 		for _, l := range links(block) {

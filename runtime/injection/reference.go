@@ -48,7 +48,7 @@ func digestIn(text string, depth int) string {
 	if !references(text) {
 		return ""
 	}
-	if digest := inMember(text); digest != "" {
+	if digest, is := inMember(text); is {
 		return digest
 	}
 	if digest := inLine(text); digest != "" || depth == maxWraps {
@@ -57,19 +57,20 @@ func digestIn(text string, depth int) string {
 	return inStrings(text, depth)
 }
 
-// inMember reads the member that stands in a text, of JSON or not.
-func inMember(text string) string {
-	_, rest, found := strings.Cut(text, referenceMember)
-	if rest, found = strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":"); !found {
-		return ""
+// inMember reads the member where it stands in a text, of JSON or not. Nothing
+// else of a text that has it is looked at, since that may come out of an image.
+func inMember(text string) (digest string, is bool) {
+	_, rest, _ := strings.Cut(text, referenceMember)
+	if rest, is = strings.CutPrefix(strings.TrimLeft(rest, " \t\r\n"), ":"); !is {
+		return "", false
 	}
 	var reference struct {
 		SHA256 string `json:"sha256"`
 	}
 	if err := json.NewDecoder(strings.NewReader(rest)).Decode(&reference); err != nil || !wholeDigest(reference.SHA256) {
-		return ""
+		return "", true
 	}
-	return reference.SHA256
+	return reference.SHA256, true
 }
 
 // inLine reads the line, which says: Reference: vis_… (sha256 …, image/png, …
