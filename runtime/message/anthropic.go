@@ -107,7 +107,7 @@ func (s *scan) block(turn *Turn) bool {
 		case "content": // of a result or a search's; an object is a server tool's
 			b.a.content(s, func() { rest += s.within() })
 		case "tool_use_id":
-			b.a.CallID = s.word()
+			b.a.CallID = s.answered()
 		case "is_error":
 			b.a.IsError = s.yes()
 		case "id":

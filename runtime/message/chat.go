@@ -47,7 +47,7 @@ func (s *scan) chatMessage(turn *Turn) {
 			word := s.word()
 			turn.Role, a.unnumbered = role(word), word == "function"
 		case "tool_call_id":
-			a.CallID = s.word()
+			a.CallID = s.answered()
 		case "name":
 			a.Name = s.word()
 		case "content":

@@ -18,6 +18,8 @@ func (s *scan) settle(turn *Turn, first marks) {
 	assistant := turn.Role == Assistant
 	if !assistant {
 		r.Calls, r.Signatures = r.Calls[:first.calls], r.Signatures[:first.signatures]
+	} else if first.calls == 0 || r.Calls[first.calls-1].Turn < len(r.Turns)-1 {
+		s.next = first.calls
 	}
 	turn.Signed = len(r.Signatures) > first.signatures
 	if (assistant || turn.Role == System) && len(r.Results) > first.results {
@@ -44,7 +46,7 @@ func (s *scan) fits(n, start int) bool {
 func (s *scan) call(c Call, start int) {
 	if s.fits(len(s.r.Calls), start) {
 		c.Turn, c.Span, c.way = len(s.r.Turns), Span{start, s.i}, s.way()
-		s.r.Calls = append(s.r.Calls, c)
+		s.r.Calls = add(s.r.Calls, c, 4)
 	}
 }
 
@@ -54,14 +56,14 @@ func (s *scan) result(a Result, start, first int, fixed bool) {
 	if s.fits(len(s.r.Results), start) {
 		a.Turn, a.Call, a.Object, a.way = len(s.r.Turns), -1, Span{start, s.i}, s.way()
 		s.answer(first, len(s.r.Results), &a, fixed)
-		s.r.Results = append(s.r.Results, a)
+		s.r.Results = add(s.r.Results, a, 4)
 	}
 }
 
 // text adds a string of a part, the value that was just passed, as a human's.
 func (s *scan) text(value Span, start int) {
 	if s.fits(len(s.r.Texts), start) {
-		s.r.Texts = append(s.r.Texts, Text{Turn: len(s.r.Turns), Value: value, Part: Span{start, s.i}, way: s.way()})
+		s.r.Texts = add(s.r.Texts, Text{Turn: len(s.r.Turns), Value: value, Part: Span{start, s.i}, way: s.way()}, 4)
 	}
 }
 
@@ -71,6 +73,25 @@ func (s *scan) said() {
 	start := s.i
 	s.reads()
 	s.text(Span{start, s.i}, start)
+}
+
+// answered passes the id of a call, which a result mostly has from the next call
+// that has none: then it is the same string.
+func (s *scan) answered() string {
+	t, _ := s.optional()
+	if s.next < len(s.r.Calls) && s.r.Calls[s.next].ID == string(s.b[t.Start:t.End]) && !t.escaped {
+		s.next++
+		return s.r.Calls[s.next-1].ID
+	}
+	return s.short(t)
+}
+
+// add appends one more; the first one makes room for so many at once.
+func add[T any](all []T, one T, first int) []T {
+	if all == nil {
+		all = make([]T, 0, first)
+	}
+	return append(all, one)
 }
 
 func (s *scan) signature(span Span) {

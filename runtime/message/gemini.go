@@ -239,7 +239,7 @@ func (s *scan) geminiResponse(turn *Turn) {
 	for name := range s.members() {
 		switch name {
 		case "id":
-			a.CallID = s.word()
+			a.CallID = s.answered()
 		case "name":
 			t, n := s.heard()
 			a.Name = s.short(t)

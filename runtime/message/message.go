@@ -93,12 +93,12 @@ type Turn struct {
 	// ToolResults says that the turn is made of tool results alone, whatever its
 	// role on the wire: nobody human said it.
 	ToolResults bool
+	// Signed says that the turn is the assistant's and holds one of Signatures.
+	Signed bool
 	// Span is the JSON value of the message or item.
 	Span Span
 	// TextBytes is the turn's share of Request.TextBytes.
 	TextBytes int64
-	// Signed says that the turn is the assistant's and holds one of Signatures.
-	Signed bool
 }
 
 // Role is who speaks.

@@ -22,6 +22,9 @@ func (s *scanner) back()         { s.steps = s.steps[:len(s.steps)-1] }
 // way keeps the way to the value at the cursor, as a range of Request.steps.
 func (s *scan) way() Span {
 	at := len(s.r.steps)
+	if at == 0 {
+		s.r.steps = make([]step, 0, 16)
+	}
 	s.r.steps = append(s.r.steps, s.steps...)
 	return Span{at, len(s.r.steps)}
 }

@@ -92,7 +92,7 @@ func (s *scan) responsesItem(turn *Turn) {
 		case "role":
 			role = s.word()
 		case "call_id":
-			call = s.word()
+			call = s.answered()
 		case "content":
 			s.responsesContent(true)
 		case "output":

@@ -66,7 +66,8 @@ var dialects = map[Dialect]func(*scan){
 // scan is one reading: the scanner and what it has found.
 type scan struct {
 	scanner
-	r *Request
+	r    *Request
+	next int // in r.Calls, whose result may come next
 }
 
 // missing fails because the object that was just passed lacks a member.
@@ -90,7 +91,7 @@ func (s *scan) turn(what func(turn *Turn)) {
 		s.r.Images[i].Turn = len(s.r.Turns)
 	}
 	s.settle(&turn, first)
-	s.r.Turns = append(s.r.Turns, turn)
+	s.r.Turns = add(s.r.Turns, turn, 8)
 }
 
 // image adds the part that was just passed as an image. One that holds other
