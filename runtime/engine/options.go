@@ -113,7 +113,7 @@ func New(o Options) *Engine {
 		held: semaphore.NewWeighted(o.MaxHeldBytes), coming: semaphore.NewWeighted(o.MaxHeldBytes / 2),
 		bodies: semaphore.NewWeighted(o.MaxHeldBytes), large: semaphore.NewWeighted(maxLargeReplies),
 		shrinking: semaphore.NewWeighted(1),
-		threads: thread.New(thread.Options{}),
+		threads:   thread.New(thread.Options{}),
 	}
 	e.unsigned, _ = lru.New[conversation, struct{}](mostConversations) // fails for a size below 1 alone
 	e.prepareLooks()
