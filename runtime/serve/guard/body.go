@@ -37,7 +37,7 @@ const (
 // because the policy can change. Nil, and an answer of 0, say nothing.
 type Limit func() int64
 
-// Body is what one path takes as the body of a request: JSON, Image or Model.
+// Body is what one path takes as the body of a request: JSON, Image, Model or Proxied.
 type Body struct {
 	image bool // of an image's type; JSON otherwise
 	// streamed bodies are left to the handler to read, up to what limit says or,
@@ -46,6 +46,9 @@ type Body struct {
 	byDefault int64
 	limit     Limit
 	hint      string // to who sends too much
+	// passed bodies are the handler's to judge by type and encoding.
+	passed bool
+	refuse func(http.ResponseWriter, *http.Request, *fault.Fault)
 }
 
 // JSON takes application/json of at most MaxJSONBytes, or fewer where limit says
@@ -75,11 +78,34 @@ func Model(limit Limit) *Body {
 	}
 }
 
+// Proxied takes what is sent on to somebody else: as many bytes as limit says, or
+// DefaultModelBytes where it says nothing, as they come. The handler judges the
+// type, by DeclaredJSON for what is none of an opened path, and undoes encodings.
+// It also says how requests are refused.
+func Proxied(limit Limit, refuse func(http.ResponseWriter, *http.Request, *fault.Fault)) *Body {
+	return &Body{
+		passed: true, streamed: true, byDefault: DefaultModelBytes, limit: limit, refuse: refuse,
+		hint: "Shorten the conversation, or send smaller images.",
+	}
+}
+
+// DeclaredJSON refuses a request whose body is not declared as JSON, in whatever charset.
+func DeclaredJSON(r *http.Request) *fault.Fault {
+	if declared := r.Header["Content-Type"]; len(declared) == 1 && declared[0] == "application/json" {
+		return nil
+	}
+	return (&Body{}).checkMediaType(r)
+}
+
 // Handler lets only requests through to next whose body is as b says.
 func (b *Body) Handler(next http.Handler) http.Handler {
+	refuse := b.refuse
+	if refuse == nil {
+		refuse = func(w http.ResponseWriter, _ *http.Request, f *fault.Fault) { reply.Fault(w, f) }
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := b.check(r); f != nil {
-			reply.Fault(w, f)
+			refuse(w, r, f)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -89,11 +115,13 @@ func (b *Body) Handler(next http.Handler) http.Handler {
 // check judges type and length, and sees to it that no handler can read more
 // than the limit.
 func (b *Body) check(r *http.Request) *fault.Fault {
-	if f := b.checkMediaType(r); f != nil {
-		return f
-	}
-	if f := checkEncoding(r); f != nil {
-		return f
+	if !b.passed {
+		if f := b.checkMediaType(r); f != nil {
+			return f
+		}
+		if f := checkEncoding(r); f != nil {
+			return f
+		}
 	}
 	if r.ContentLength == 0 {
 		return nil

@@ -1,0 +1,51 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"sync"
+)
+
+// gate stands before what the bodies of requests are read from. net/http may read
+// a request's body when the reply is there already, and even when that has been
+// closed; once the gate is closed, nothing is read any more, and the bytes behind
+// it may be used for something else.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	sent   int64
+}
+
+// close returns when nothing is read any more: how many bytes were.
+func (g *gate) close() (sent int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+	return g.sent
+}
+
+// body is a request's body that reads behind the gate.
+func (g *gate) body(from io.Reader) io.ReadCloser { return &gated{gate: g, from: from} }
+
+type gated struct {
+	gate *gate
+	from io.Reader
+}
+
+func (b *gated) Read(p []byte) (int, error) {
+	b.gate.mu.Lock()
+	defer b.gate.mu.Unlock()
+	if b.gate.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := b.from.Read(p)
+	b.gate.sent += int64(n)
+	return n, err
+}
+
+// Close leaves the gate to its owner: a request that is sent again, since the
+// connection was stale, has a body of its own.
+func (*gated) Close() error { return nil }

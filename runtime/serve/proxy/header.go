@@ -1,0 +1,127 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proxy
+
+import (
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+)
+
+// hops are the headers of one connection (RFC 9110 §7.6.1, with the older ones
+// that proxies drop as well), and those that say of a body what the sender of
+// each connection says anew.
+var hops = set("Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+	"Proxy-Authenticate", "Proxy-Authorization")
+
+// kept are the headers of a client's request that stay here: what is its
+// credential anywhere, and with it what names the account that it belongs to; and
+// what the upstream's connection has of its own.
+var kept = set("Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie",
+	"Openai-Organization", "Openai-Project", "X-Goog-User-Project", "X-Goog-Iam-Authorization-Token",
+	"Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-Auth-Token",
+	"Host", "Content-Length", "Expect")
+
+// own is how headers begin that are between the client and the runtime.
+const own = "X-Vision-"
+
+// secretParameters are the parameters of a query that carry a credential.
+var secretParameters = map[string]bool{
+	"key": true, "access_token": true, "oauth_token": true, "api_key": true, "api-key": true, "apikey": true,
+	"subscription-key": true,
+}
+
+func set(names ...string) map[string]bool {
+	all := make(map[string]bool, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
+
+// upstreamHeaders are the headers that go up. Values are shared with from.
+func upstreamHeaders(from http.Header) http.Header {
+	named := connectionNamed(from)
+	up := make(http.Header, len(from)+2)
+	for name, values := range from {
+		if !hops[name] && !kept[name] && !named[name] && !strings.HasPrefix(name, own) {
+			up[name] = values
+		}
+	}
+	if strings.Contains(strings.ToLower(strings.Join(from["Te"], ",")), "trailers") {
+		up["Te"] = []string{"trailers"} // all that the runtime can promise as well
+	}
+	if _, said := up["User-Agent"]; !said {
+		up["User-Agent"] = nil // or net/http would name itself
+	}
+	return up
+}
+
+// downstreamHeaders adds to a reply's headers those of the upstream's.
+func downstreamHeaders(to, from http.Header) {
+	named := connectionNamed(from)
+	for name, values := range from {
+		if !hops[name] && !named[name] {
+			to[name] = values
+		}
+	}
+	if _, said := from["Content-Type"]; !said {
+		to["Content-Type"] = nil // or net/http would guess one
+	}
+}
+
+// connectionNamed are the headers that Connection says are of one connection.
+func connectionNamed(h http.Header) map[string]bool {
+	var named map[string]bool
+	for _, value := range h["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			name = textproto.CanonicalMIMEHeaderKey(textproto.TrimString(name))
+			if name == "" || hops[name] || name == "Close" {
+				continue
+			}
+			if named == nil {
+				named = map[string]bool{}
+			}
+			named[name] = true
+		}
+	}
+	return named
+}
+
+// upstreamQuery is a query without the parameters that carry a credential, and
+// without api-version where the endpoint has one of its own; every other byte of
+// it stays.
+func upstreamQuery(raw string, versioned bool) string {
+	if raw == "" {
+		return ""
+	}
+	var stays strings.Builder
+	open := false // what stays ends in what parts two pairs, and the second is to come
+	for rest := raw; rest != ""; {
+		pair, next := rest, ""
+		if end := strings.IndexAny(rest, "&;"); end >= 0 {
+			pair, next = rest[:end+1], rest[end+1:]
+		}
+		if rest = next; dropped(pair, versioned) {
+			continue
+		}
+		stays.WriteString(pair)
+		open = len(rest) > 0
+	}
+	if query := stays.String(); open && len(query) > 0 && dropped(raw[strings.LastIndexAny(raw, "&;")+1:], versioned) {
+		return query[:len(query)-1]
+	}
+	return stays.String()
+}
+
+// dropped says whether a pair of a query does not go up.
+func dropped(pair string, versioned bool) bool {
+	name, _, _ := strings.Cut(strings.TrimRight(pair, "&;"), "=")
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	name = strings.ToLower(strings.TrimSpace(name))
+	return secretParameters[name] || versioned && name == "api-version"
+}
