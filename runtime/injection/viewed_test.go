@@ -80,7 +80,7 @@ func TestD48WhatIsWrittenIsReadAsTheSame(t *testing.T) {
 	}
 }
 
-func TestD48TwoViewsInOneStepAreBothKept(t *testing.T) {
+func TestD48bTwoViewsInOneStepAreBothKept(t *testing.T) {
 	one, two := viewedOf(t, `{"/a":{"size":1}}`), viewedOf(t, `{"/b":{"size":2}}`)
 	first := merged(t, merged(t, nil, one), two)
 	second := merged(t, merged(t, nil, two), one)

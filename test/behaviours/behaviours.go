@@ -36,11 +36,11 @@ func List(document string) (cases, absent map[string]string) {
 	return cases, absent
 }
 
-var row = regexp.MustCompile(`^\| (H[0-9]+[a-z]?) \| (.+) \|$`)
+var row = regexp.MustCompile(`^\| ([DH][0-9]+[a-z]?) \| (.+) \|$`)
 
 // Tests returns the ids that tests below root carry, each with where it stands:
 // in the name of a test function (TestH40…, Test…_H40…) or at the beginning of a
-// text, as names of cases in tables are.
+// text, as names of cases in tables are; behind D's ids no colon need stand.
 func Tests(root string) (map[string][]string, error) {
 	found := map[string][]string{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -64,22 +64,20 @@ func Tests(root string) (map[string][]string, error) {
 }
 
 var (
-	inFunction = regexp.MustCompile(`H[0-9]{2}[a-z]?`)
-	inText     = regexp.MustCompile(`^(H[0-9]{2}[a-z]?(?:, H[0-9]{2}[a-z]?)*): `)
+	id     = regexp.MustCompile(`[DH][0-9]{2}[a-z]?`)
+	inText = regexp.MustCompile(`^([DH][0-9]{2}[a-z]?(?:,? [DH][0-9]{2}[a-z]?)*): |^(D[0-9]{2}[a-z]?(?:,? D[0-9]{2}[a-z]?)*) `)
 )
 
 func idsOf(n ast.Node) []string {
 	switch n := n.(type) {
 	case *ast.FuncDecl:
 		if strings.HasPrefix(n.Name.Name, "Test") {
-			return inFunction.FindAllString(n.Name.Name, -1)
+			return id.FindAllString(n.Name.Name, -1)
 		}
 	case *ast.BasicLit:
 		if n.Kind == token.STRING {
 			if text, err := strconv.Unquote(n.Value); err == nil {
-				if m := inText.FindStringSubmatch(text); m != nil {
-					return strings.Split(m[1], ", ")
-				}
+				return id.FindAllString(inText.FindString(text), -1)
 			}
 		}
 	}

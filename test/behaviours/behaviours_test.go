@@ -49,7 +49,8 @@ func TestWhatCountsAsTheNameOfACase(t *testing.T) {
 func TestH40_ANamedModelWaits(t *testing.T) {}
 func TestLists_H37_H38(t *testing.T) {}
 func helperH99() {}
-var table = map[string]int{"H01: a PNG": 1, "H02, H03: both": 2, "see H77 below": 3, "H78 without a colon": 4}
+var table = map[string]int{"H01: a PNG": 1, "H02, H03: both": 2, "see H77 below": 3, "H78 without a colon": 4,
+	"D01: nothing": 5, "D02, D03 both": 6, "D04 D05: both": 7, "see D77": 8, "D78bare": 9, "D06": 10}
 `
 	dir := t.TempDir()
 	for name, content := range map[string]string{"a_test.go": source, "b.go": "package p\nvar x = \"H66: not a test\"\n"} {
@@ -61,7 +62,7 @@ var table = map[string]int{"H01: a PNG": 1, "H02, H03: both": 2, "see H77 below"
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"H01", "H02", "H03", "H37", "H38", "H40"}
+	want := []string{"D01", "D02", "D03", "D04", "D05", "H01", "H02", "H03", "H37", "H38", "H40"}
 	if got := slices.Sorted(maps.Keys(found)); !slices.Equal(got, want) {
 		t.Errorf("found %v; want %v", got, want)
 	}
