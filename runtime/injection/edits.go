@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"sort"
 
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -35,7 +36,12 @@ func (p *Plan) Edits(r *message.Request, body []byte, shown []Shown) []message.E
 	if !ok || len(shown) != len(p.Sights) {
 		return nil
 	}
-	e := &editor{Plan: p, wire: w, r: r, body: body, shown: shown}
+	e := &editor{Plan: p, wire: w, r: r, body: body, shown: slices.Clone(shown)}
+	for i, s := range shown {
+		if s.Picture != nil && s.Picture.MediaType == "" { // no wire takes one
+			e.shown[i] = Shown{Text: p.Unavailable(i, "its media type is "+unknown)}
+		}
+	}
 	for _, group := range e.groups() {
 		switch place := e.Sights[group[0]]; {
 		case place.Kind == Markdown:
@@ -197,10 +203,10 @@ const bridge = "I will look at the images."
 // lastResult is the last result of a turn, nil when it has none, and whether its
 // step has one call alone.
 func (e *editor) lastResult(turn int) (found *message.Result, alone bool) {
-	for i := range e.r.Results {
-		if e.r.Results[i].Turn == turn {
-			found = &e.r.Results[i]
-		}
+	results, calls := e.r.Results, e.r.Calls // both by turn
+	behind := sort.Search(len(results), func(i int) bool { return results[i].Turn > turn })
+	if behind > 0 && results[behind-1].Turn == turn {
+		found = &results[behind-1]
 	}
 	end := turn
 	for end > 0 && e.r.Turns[end-1].Role != message.Assistant {
@@ -210,13 +216,9 @@ func (e *editor) lastResult(turn int) (found *message.Result, alone bool) {
 	for start > 0 && e.r.Turns[start-1].Role == message.Assistant {
 		start--
 	}
-	calls := 0
-	for _, c := range e.r.Calls {
-		if c.Turn >= start && c.Turn < end {
-			calls++
-		}
-	}
-	return found, found != nil && calls == 1
+	first := sort.Search(len(calls), func(i int) bool { return calls[i].Turn >= start })
+	after := sort.Search(len(calls), func(i int) bool { return calls[i].Turn >= end })
+	return found, found != nil && after-first == 1
 }
 
 // message is the parts of one message that shows a group: the heading, where an
@@ -228,7 +230,7 @@ func (e *editor) message(group []int, d dress) []message.Segment {
 	if heading == "" || !slices.ContainsFunc(group, found) {
 		return parts
 	}
-	return join(e.note(heading, d), text(","), parts)
+	return add(nil, e.note(heading, d), text(","), parts)
 }
 
 // parts are what a group shows, between commas: an image, behind its item's text
@@ -238,18 +240,18 @@ func (e *editor) parts(group []int, d dress) []message.Segment {
 	index := 0
 	for n, i := range group {
 		if n > 0 {
-			all = join(all, text(","))
+			all = add(all, text(","))
 		}
 		s := e.shown[i]
 		if s.Picture == nil {
-			all = join(all, e.note(s.Text, d))
+			all = add(all, e.note(s.Text, d))
 			continue
 		}
 		index++
 		if item := e.ItemText(i, s.Picture, index); item != "" {
-			all = join(all, e.note(item, d), text(","))
+			all = add(all, e.note(item, d), text(","))
 		}
-		all = join(all, e.image(s.Picture, d))
+		all = add(all, e.image(s.Picture, d))
 	}
 	return all
 }
@@ -265,7 +267,7 @@ func (e *editor) insert(at int, pieces ...[]message.Segment) {
 }
 
 func (e *editor) replace(span message.Span, pieces ...[]message.Segment) {
-	e.edits = append(e.edits, message.Edit{Span: span, Segments: join(pieces...)})
+	e.edits = append(e.edits, message.Edit{Span: span, Segments: add(nil, pieces...)})
 }
 
 // text is a piece of JSON as it is.
@@ -276,15 +278,16 @@ func text(s string) []message.Segment {
 	return []message.Segment{{Text: []byte(s)}}
 }
 
-// join strings pieces together; texts that touch become one.
-func join(pieces ...[]message.Segment) []message.Segment {
-	var all []message.Segment
-	for _, g := range slices.Concat(pieces...) {
-		if n := len(all) - 1; n >= 0 && g.Data == nil && all[n].Data == nil {
-			all[n].Text = slices.Concat(all[n].Text, g.Text)
-			continue
+// add puts pieces behind all; texts that touch become one. Both are used up by it.
+func add(all []message.Segment, pieces ...[]message.Segment) []message.Segment {
+	for _, piece := range pieces {
+		for _, g := range piece {
+			if n := len(all) - 1; n >= 0 && g.Data == nil && all[n].Data == nil {
+				all[n].Text = append(all[n].Text, g.Text...)
+				continue
+			}
+			all = append(all, g)
 		}
-		all = append(all, g)
 	}
 	return all
 }

@@ -78,7 +78,7 @@ func (p *ListPlan) url(i int, picture *Picture) (url, reason string) {
 	case viewed.SHA256 != "" && viewed.SHA256 != picture.SHA256 || viewed.Size > 0 && viewed.Size != picture.Size:
 		return "", "it has changed since it was viewed"
 	case picture.MediaType == "":
-		return "", "its media type is unknown"
+		return "", "its media type is " + unknown
 	case picture.Size <= 0 || picture.Size > maxListImage || picture.Data == nil:
 		return "", "it cannot be read"
 	}
