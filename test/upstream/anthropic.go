@@ -37,7 +37,13 @@ func (anthropic) refuse(w http.ResponseWriter, r *refusal) {
 	})
 }
 
-func (anthropic) credential(r *http.Request) string { return r.Header.Get("X-Api-Key") }
+// credential is in either of the headers that the vendor reads; newer SDKs send the second.
+func (anthropic) credential(r *http.Request) string {
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		return key
+	}
+	return openAI{}.credential(r)
+}
 
 func (anthropic) list(w http.ResponseWriter) {
 	writeJSON(w, http.StatusOK, map[string]any{"has_more": false, "first_id": "claude-opus-5", "last_id": "claude-opus-5", "data": []any{

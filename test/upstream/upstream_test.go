@@ -269,6 +269,7 @@ func TestRequestsWithoutTheKeyAreRefused(t *testing.T) {
 	for path, header := range map[string][2]string{
 		"/v1/chat/completions":                    {"Authorization", "Bearer secret"},
 		"/v1/messages/count_tokens":               {"X-Api-Key", "secret"},
+		"/v1/messages/count_tokens?beta=true":     {"Authorization", "Bearer secret"},
 		"/v1beta/models/gemini-3-pro:countTokens": {"X-Goog-Api-Key", "secret"},
 	} {
 		body := `{"model":"m","messages":[{"role":"user","content":"x"}]}`
@@ -282,7 +283,7 @@ func TestRequestsWithoutTheKeyAreRefused(t *testing.T) {
 			t.Errorf("%s with: %d %s", path, status, answer)
 		}
 	}
-	if got := len(s.Refusals()); got != 3 {
+	if got := len(s.Refusals()); got != 4 {
 		t.Errorf("%d refusals are kept", got)
 	}
 }
