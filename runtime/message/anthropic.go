@@ -88,71 +88,31 @@ func (s *scan) blocks(turn *Turn) bool {
 func (s *scan) block(turn *Turn) bool {
 	s.peek()
 	b, first := block{start: s.i}, len(s.r.Images)
-	var p picture
-	var image Image
-	var mark Span
-	text, rest, sourced := 0, 0, false
 	for name := range s.members() {
-		switch name {
-		case "type":
-			b.kind = s.word()
-		case "text":
-			var n int
-			b.value, n = s.quoted()
-			text += n
-		case "thinking":
-			text += s.counted()
-		case "source":
-			sourced = s.source(&p, &image)
-		case "content": // of a result or a search's; an object is a server tool's
-			b.a.content(s, func() { rest += s.within() })
-		case "tool_use_id":
-			b.a.CallID = s.answered()
-		case "is_error":
-			b.a.IsError = s.yes()
-		case "id":
-			b.id, _ = s.optional()
-		case "name":
-			var n int
-			b.name, n = s.heard()
-			rest += n
-		case "input":
-			var n int
-			b.input, n = s.spanned()
-			rest += n
-		case "signature":
-			t, _ := s.optional()
-			b.signed = t.size > 0
-		case "data", "encrypted_content":
-			s.skip()
-		case "cache_control":
-			mark = s.skip()
-		default:
-			rest += s.counted()
-		}
+		s.blockMember(&b, name)
 	}
 	switch {
 	case b.kind == "image":
-		if !sourced {
-			image.unknown("it has no source")
+		if !b.sourced {
+			b.image.unknown("it has no source")
 		}
-		image.kept = mark
-		s.image(image, b.start)
+		b.image.kept = b.mark
+		s.image(b.image, b.start)
 	case b.kind == "tool_result" && turn == nil:
 		s.answer(first, -1, &b.a, false)
 	case b.kind == "tool_result":
 		b.a.Takes = b.a.Content.Len() == 0 || s.b[b.a.Content.Start] != '{'
 		s.result(b.a, b.start, first, false)
 	case b.kind == "text":
-		s.r.TextBytes += int64(text)
-	case sourced && p.kind == "text":
-		s.r.TextBytes += int64(rest + p.data.size)
-	case sourced && p.kind == "content":
-		s.r.TextBytes += int64(rest)
-	case sourced:
+		s.r.TextBytes += int64(b.text)
+	case b.sourced && b.p.kind == "text":
+		s.r.TextBytes += int64(b.rest + b.p.data.size)
+	case b.sourced && b.p.kind == "content":
+		s.r.TextBytes += int64(b.rest)
+	case b.sourced:
 		s.r.OtherMedia++
 	default:
-		s.r.TextBytes += int64(text + rest)
+		s.r.TextBytes += int64(b.text + b.rest)
 	}
 	if turn != nil {
 		s.speaks(turn, &b)
@@ -160,15 +120,59 @@ func (s *scan) block(turn *Turn) bool {
 	return b.kind == "tool_result"
 }
 
-// block gathers what a block may be beside an image.
+// block gathers what its members say: what it is may come last.
 type block struct {
-	kind     string
-	start    int
-	id, name text
-	value    Span // of text
-	input    Span
-	signed   bool
-	a        Result
+	kind       string
+	start      int
+	p          picture
+	image      Image
+	mark       Span // of cache_control
+	sourced    bool // it has a source, in p
+	text, rest int  // bytes of texts, and of what is not known
+	id, name   text
+	value      Span // of the member text
+	input      Span
+	signed     bool
+	a          Result
+}
+
+// blockMember reads one member of a block.
+func (s *scan) blockMember(b *block, name string) {
+	n := 0
+	switch name {
+	case "type":
+		b.kind = s.word()
+	case "text":
+		b.value, n = s.quoted()
+		b.text += n
+	case "thinking":
+		b.text += s.counted()
+	case "source":
+		b.sourced = s.source(&b.p, &b.image)
+	case "content": // of a result or a search's; an object is a server tool's
+		b.a.content(s, func() { b.rest += s.within() })
+	case "tool_use_id":
+		b.a.CallID = s.answered()
+	case "is_error":
+		b.a.IsError = s.yes()
+	case "id":
+		b.id, _ = s.optional()
+	case "name":
+		b.name, n = s.heard()
+		b.rest += n
+	case "input":
+		b.input, n = s.spanned()
+		b.rest += n
+	case "signature":
+		t, _ := s.optional()
+		b.signed = t.size > 0
+	case "data", "encrypted_content":
+		s.skip()
+	case "cache_control":
+		b.mark = s.skip()
+	default:
+		b.rest += s.counted()
+	}
 }
 
 // speaks adds the block that was just passed to what its turn says and calls.
