@@ -68,7 +68,7 @@ type scan struct {
 	level  int // of frames that are open
 
 	key     [maxKey]byte
-	keyLen  int  // maxKey+1: longer than that
+	keyLen  int  // maxKey+1: of a name that is longer or escaped, and none that is looked for
 	escaped bool // in a string, behind a backslash
 
 	// Of the value that is being read.
@@ -169,9 +169,6 @@ func (s *scan) named() member {
 		return elementMember
 	}
 	key := string(s.key[:min(s.keyLen, maxKey)])
-	if s.keyLen > maxKey {
-		return other
-	}
 	if s.event && at == rootFrame {
 		switch key {
 		case "type":

@@ -107,22 +107,26 @@ func TestTap(t *testing.T) {
 		"a call of the vendor's own servers": {asJSON, reply(`{"type":"mcp_call","call_id":"call_1","name":"view_image","arguments":"{}"}`), only()},
 		"arguments that are too long": {asJSON, reply(strings.Replace(view, `{\"path`, strings.Repeat("x", maxArguments), 1)),
 			only(with(func(c *Call) { c.Arguments = "" }))},
-		"an id that is too long": {asJSON, reply(strings.Replace(view, "call_1", strings.Repeat("x", maxID+1), 1)), only()},
+		"an id that is too long":           {asJSON, reply(strings.Replace(view, "call_1", strings.Repeat("x", maxID+1), 1)), only()},
+		"a name that is too long":          {asJSON, reply(strings.Replace(view, "view_image", strings.Repeat("x", maxName+1), 1)), only()},
+		"a response's id that is too long": {asJSON, strings.Replace(reply(view), `"resp_1"`, `"`+strings.Repeat("x", maxID+1)+`"`, 1), only(with(func(c *Call) { c.Response = "" }))},
 		"other calls that the client answers": {asJSON, reply(
 			`{"type":"custom_tool_call","call_id":"a","name":"view_image","input":"a.png","arguments":"x"}`, `{"type":"computer_call","call_id":"b","action":{}}`,
 			`{"type":"local_shell_call","call_id":"c"}`, `{"type":"shell_call","call_id":"d","name":"x","arguments":"y"}`, `{"type":"apply_patch_call","call_id":"e"}`), only(
 			Call{"a", "view_image", "a.png", "resp_1", "conv_1"}, Call{"b", "computer", "", "resp_1", "conv_1"}, Call{"c", "shell", "", "resp_1", "conv_1"},
 			Call{"d", "shell", "", "resp_1", "conv_1"}, Call{"e", "apply_patch", "", "resp_1", "conv_1"})},
 
-		"a stream":                             {asEvents, stream("\n", note, view), only(viewed)},
-		"lines that end in CR and LF":          {asEvents, stream("\r\n", note, view), only(viewed)},
-		"lines that end in CR":                 {asEvents, stream("\r", note, view), only(viewed)},
-		"a byte order mark":                    {asEvents, "\ufeff" + stream("\n", view), only(viewed)},
-		"a byte order mark before data":        {asEvents, "\ufeffdata: {\"type\":\"response.output_item.done\",\"item\":" + view + "}\n\n", only(bare)},
-		"data without a space":                 {asEvents, strings.ReplaceAll(stream("\n", view), "data: ", "data:"), only(viewed)},
-		"an event in several lines":            {asEvents, strings.ReplaceAll(stream("\n", view), ",", "\ndata: ,\ndata:"), only(viewed)},
-		"comments and fields between":          {asEvents, strings.ReplaceAll(stream("\n", view), "data:", ": ping\nid: 7\ndat: {\ndatax: {\nretry\ndata:"), only(viewed)},
-		"an item that is too long in a stream": {asEvents, stream("\n", huge, view), only(viewed)},
+		"a stream":                               {asEvents, stream("\n", note, view), only(viewed)},
+		"lines that end in CR and LF":            {asEvents, stream("\r\n", note, view), only(viewed)},
+		"lines that end in CR":                   {asEvents, stream("\r", note, view), only(viewed)},
+		"a byte order mark":                      {asEvents, "\ufeff" + stream("\n", view), only(viewed)},
+		"a byte order mark before data":          {asEvents, "\ufeffdata: {\"type\":\"response.output_item.done\",\"item\":" + view + "}\n\n", only(bare)},
+		"data without a space":                   {asEvents, strings.ReplaceAll(stream("\n", view), "data: ", "data:"), only(viewed)},
+		"an event in several lines":              {asEvents, strings.ReplaceAll(stream("\n", view), ",", "\ndata: ,\ndata:"), only(viewed)},
+		"an event in several lines of CR and LF": {asEvents, strings.ReplaceAll(stream("\r\n", view), ",", "\r\ndata: ,\r\ndata:"), only(viewed)},
+		"a text that a line's end cuts in two":   {asEvents, strings.ReplaceAll(stream("\n", view), "view_", "view_\ndata: "), only()},
+		"comments and fields between":            {asEvents, strings.ReplaceAll(stream("\n", view), "data:", ": ping\nid: 7\ndat: {\ndatax: {\nretry\ndata:"), only(viewed)},
+		"an item that is too long in a stream":   {asEvents, stream("\n", huge, view), only(viewed)},
 		"the end of a response tells its items": {asEvents, `data: {"type":"response.completed","response":` + reply(note, view) + "}\n\ndata: [DONE]\n\n",
 			only(viewed)},
 		"members in another order":   {asEvents, `data: {"item":` + view + `,"type":"response.output_item.done"}` + "\n\n", only(bare)},
@@ -197,6 +201,13 @@ func TestATapHoldsLittle(t *testing.T) {
 		head := `{"id":"r","output":["`
 		if tap.scan.event {
 			head = `data: {"item":"`
+		}
+		whole, rest := reply(`"`+strings.Repeat("A", MaxItem/2)+`"`), table.Tap(contentType).(*tap)
+		if tap.scan.event {
+			whole = `data: {"item":` + whole + "}"
+		}
+		if _, _ = rest.Write([]byte(whole)); cap(rest.scan.buf) > smallBuffer {
+			t.Errorf("%s: %d bytes are held behind an item", contentType, cap(rest.scan.buf))
 		}
 		_, _ = tap.Write([]byte(head))
 		for range 64 {

@@ -114,8 +114,7 @@ func (t *Table) MarkAdded(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := sha256.Sum256([]byte(name))
-	t.added.Remove(key) // so that it is the newest
-	t.added.Add(key, t.o.Now())
+	t.added.Add(key, t.o.Now()) // as the newest, in place of what was
 }
 
 // Added says whether MarkAdded was called for a name.
