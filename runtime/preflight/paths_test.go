@@ -61,3 +61,20 @@ func mentionedAtRandom(r *rand.Rand) ([]preflight.Turn, []preflight.Path) {
 	}
 	return turns, paths
 }
+
+func TestSoftPathsThatAreTooManyAreLeftOutFromTheOldest(t *testing.T) {
+	turns := []preflight.Turn{{Kind: preflight.Human}, {Kind: preflight.Assistant}, {Kind: preflight.Results}}
+	var paths []preflight.Path
+	for i := range 5 {
+		paths = append(paths, preflight.Path{Name: fmt.Sprint(i), Turn: 2, Soft: true})
+	}
+	if got := preflight.ProbePaths(turns, paths, 3); got.Refusal != nil || fmt.Sprint(got.May) != "[false false true true true]" {
+		t.Errorf("got %v, %v", got.May, got.Refusal)
+	}
+	for i := range paths {
+		paths[i].Soft = false
+	}
+	if got := preflight.ProbePaths(turns, paths, 3); got.Refusal == nil {
+		t.Error("firm ones are not refused")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -352,5 +353,28 @@ func TestAFileThatChangesIsRefused(t *testing.T) {
 				t.Errorf("ReadAll = %q, %v", file.Bytes, err)
 			}
 		})
+	}
+}
+
+func TestAFileMayBeReadInPieces(t *testing.T) {
+	dir := lay(t, map[string]string{"a": "some bytes"})
+	handle, err := open(t, dir).Open("a")
+	must(t, err)
+	defer handle.Close()
+	piece := make([]byte, 5)
+	if n, err := handle.ReadAt(piece, 5); n != 5 || string(piece) != "bytes" {
+		t.Errorf("got %q, %v", piece[:n], err)
+	}
+	if n, err := handle.ReadAt(piece, 8); n != 2 || !errors.Is(err, io.EOF) {
+		t.Errorf("at its end: %d bytes, %v", n, err)
+	}
+	must(t, handle.Unchanged())
+	layAt(t, dir, "a", "some bytes more")
+	if e, ok := errors.AsType[*Error](handle.Unchanged()); !ok || e.Reason != Changed {
+		t.Errorf("written to meanwhile: %v", e)
+	}
+	must(t, handle.file.Close())
+	if _, err := handle.ReadAt(piece, 0); strings.Contains(err.Error(), dir) {
+		t.Errorf("closed: %v", err)
 	}
 }
