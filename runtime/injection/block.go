@@ -32,10 +32,11 @@ type blocks struct {
 	found      []string
 }
 
-// container is a quote, or an item of a list whose text begins at a column.
+// container is a quote, or an item of a list whose text begins at a column; an
+// item that is empty so far ends at a blank line.
 type container struct {
-	quote  bool
-	indent int
+	quote, empty bool
+	indent       int
 }
 
 // fence is an open code block's: its sign, how often it stands there, and the
@@ -83,9 +84,10 @@ func (b *blocks) within(l *cursor) int {
 		switch {
 		case c.quote && l.indent() < 4 && l.next() == '>':
 			l.quote()
-		case !c.quote && l.blank():
-		case !c.quote && l.indent() >= c.indent:
+		case !c.quote && !c.empty && l.blank():
+		case !c.quote && l.indent() >= c.indent && !l.blank():
 			l.pass(c.indent)
+			b.containers[i].empty = false
 		default:
 			return i
 		}
@@ -146,7 +148,7 @@ func (b *blocks) begin(l *cursor) {
 			l.pass(1)
 			width++
 		}
-		b.containers = append(b.containers, container{indent: indent + width})
+		b.containers = append(b.containers, container{indent: indent + width, empty: l.blank()})
 	}
 }
 

@@ -72,6 +72,8 @@ func TestImagesOfMarkdown(t *testing.T) {
 		{"behind a tab", "\t![a](a.png)", nil},
 		{"in a quote", "> ![a](a.png)\n> ```\n> ![b](b.png)\n![c](c.png)", []string{"a|a.png", "c|c.png"}},
 		{"in a list", "- ![a](a.png)\n\n  ![b](b.png)\n\n      ![c](c.png)", []string{"a|a.png", "b|b.png"}},
+		{"in a list whose item was empty", "-\n  ![a](a.png)\n\n      ![b](b.png)", []string{"a|a.png"}},
+		{"behind a list whose item stays empty", "-\n\n    ![a](a.png)", nil},
 		{"in a numbered list", "1. one\n2. ![a](a.png)", []string{"a|a.png"}},
 		{"in a heading", "# ![a](a.png)\n![b](b.png)\n---", []string{"a|a.png", "b|b.png"}},
 		{"behind line feeds of Windows", "text\r\n\r\n![a](a.png)\r\n", []string{"a|a.png"}},

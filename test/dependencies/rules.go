@@ -86,7 +86,7 @@ func Rules() []Rule {
 		},
 		{
 			Packages: []string{
-				"runtime/downscale", "runtime/inspect", "runtime/message", "runtime/observation", "runtime/preflight", "runtime/probe", "runtime/review",
+				"runtime/downscale", "runtime/injection", "runtime/inspect", "runtime/message", "runtime/observation", "runtime/preflight", "runtime/probe", "runtime/review",
 				"runtime/tokens", "runtime/vendors",
 			},
 			Forbids: func(p Package) bool {
