@@ -193,31 +193,25 @@ func TestAReplyOfVeryManyCallsIsBounded(t *testing.T) {
 	}
 }
 
-// A tap holds no more than an item, whatever passes.
+// A tap holds no more than an item, whatever passes, and little behind one.
 func TestATapHoldsLittle(t *testing.T) {
 	table := New(Options{})
-	for _, contentType := range []string{asJSON, asEvents} {
-		tap := table.Tap(contentType).(*tap)
-		head := `{"id":"r","output":["`
-		if tap.scan.event {
-			head = `data: {"item":"`
-		}
-		whole, rest := reply(`"`+strings.Repeat("A", MaxItem/2)+`"`), table.Tap(contentType).(*tap)
-		if tap.scan.event {
-			whole = `data: {"item":` + whole + "}"
-		}
-		if _, _ = rest.Write([]byte(whole)); cap(rest.scan.buf) > smallBuffer {
-			t.Errorf("%s: %d bytes are held behind an item", contentType, cap(rest.scan.buf))
-		}
-		_, _ = tap.Write([]byte(head))
+	for contentType, head := range map[string]string{asJSON: `{"id":"r","output":["`, asEvents: `data: {"item":"`} {
+		within := table.Tap(contentType).(*tap)
+		_, _ = within.Write([]byte(head))
 		for range 64 {
-			_, _ = tap.Write([]byte(strings.Repeat("A", 64<<10)))
-			if cap(tap.scan.buf) > 3*MaxItem/2 {
-				t.Fatalf("%d bytes are held", cap(tap.scan.buf))
+			_, _ = within.Write([]byte(strings.Repeat("A", 64<<10)))
+			if cap(within.scan.buf) > 3*MaxItem/2 {
+				t.Fatalf("%s: %d bytes are held", contentType, cap(within.scan.buf))
 			}
 		}
-		if tap.scan.buf != nil {
-			t.Errorf("%s: %d bytes of what is too long are held", contentType, cap(tap.scan.buf))
+		if within.scan.buf != nil {
+			t.Errorf("%s: %d bytes of what is too long are held", contentType, cap(within.scan.buf))
+		}
+		behind := table.Tap(contentType).(*tap)
+		_, _ = behind.Write([]byte(head + strings.Repeat("A", MaxItem/2) + `"`))
+		if held := cap(behind.scan.buf); held > smallBuffer {
+			t.Errorf("%s: %d bytes are held behind an item", contentType, held)
 		}
 	}
 }
