@@ -153,7 +153,7 @@ func TestInlineKeepsToItsBoundInEveryScript(t *testing.T) {
 			text := strings.Repeat(filler, long)
 			body := requireInline(t, inlined(func(o *Observation) {
 				o.Summary = text
-				for range 500 {
+				for range 60 {
 					o.OCR = append(o.OCR, map[string]any{"text": text})
 					o.Elements = append(o.Elements, map[string]any{"text": text, "list": []any{text}})
 					o.Issues, o.Relations, o.ExternalSources = o.Elements, o.Elements, o.Elements
