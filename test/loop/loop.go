@@ -9,6 +9,7 @@
 package loop
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -138,7 +139,7 @@ func same(said Said, want upstream.Answer) error {
 
 // Check compares what the upstream got with what was viewed, and gives what is
 // wrong: an image that is not there exactly once in each request after its view,
-// or one that was never viewed. Without injects only images that tools returned
+// beside its call, or one that was never viewed. Without injects only images that tools returned
 // themselves are to be there.
 func (r *Report) Check(s *upstream.Server, injects bool) []string {
 	var problems []string
@@ -161,8 +162,28 @@ func (r *Report) Check(s *upstream.Server, injects bool) []string {
 		if !slices.Equal(got, want) {
 			problems = append(problems, fmt.Sprintf("%s: request %d (turn %d) holds the images %v, want %v", r.Conversation, i, request.Turn, got, want))
 		}
+		for _, view := range r.shown[i] {
+			if misplaced := strays(request, view); misplaced != "" {
+				problems = append(problems, fmt.Sprintf("%s: request %d (turn %d): %s", r.Conversation, i, request.Turn, misplaced))
+			}
+		}
 	}
 	return problems
+}
+
+// strays says when an image stands elsewhere than between the call that named it
+// and what the model said next.
+func strays(request *upstream.Request, view View) string {
+	call := slices.IndexFunc(request.Messages, func(m []byte) bool { return bytes.Contains(m, []byte(`"`+view.CallID+`"`)) })
+	if view.CallID == "" || call < 0 {
+		return ""
+	}
+	for _, image := range request.Images {
+		if image.SHA256 == view.SHA256 && (image.Message <= call || request.Steps[image.Message] != request.Steps[call]) {
+			return fmt.Sprintf("the image of the call in message %d stands in message %d, behind another turn", call, image.Message)
+		}
+	}
+	return ""
 }
 
 // fresh is a name that no other conversation has.

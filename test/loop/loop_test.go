@@ -29,6 +29,7 @@ func agents(base string, stream bool) map[string]loop.Client {
 		"anthropic":                &loop.Anthropic{Wire: wire("", "claude-opus-5")},
 		"gemini 3":                 &loop.Gemini{Wire: wire("", "gemini-3-pro")},
 		"gemini 2":                 &loop.Gemini{Wire: wire("", "gemini-2.5-pro")},
+		"gemini, nameless":         &loop.Gemini{Wire: wire("", "gemini-3-flash")},
 	}
 }
 
@@ -44,7 +45,7 @@ func TestAgentsTalkWithTheUpstream(t *testing.T) {
 					way = ", streamed"
 				}
 				t.Run(scenario.Name+"/"+name+way, func(t *testing.T) {
-					s := upstream.New(upstream.Options{Script: loop.Script, Key: "secret"})
+					s := upstream.New(upstream.Options{Script: loop.Script, Key: "secret", Nameless: strings.HasSuffix(name, "nameless")})
 					h := httptest.NewServer(s)
 					defer h.Close()
 					client := agents(h.URL, stream)[name]

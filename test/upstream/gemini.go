@@ -76,7 +76,7 @@ type geminiTurn struct {
 }
 
 func (g gemini) hear(s *Server, r *http.Request, body []byte) *heard {
-	t := &geminiTurn{reader: &reader{words: g}, h: &heard{idPrefix: "", idSize: 8}, version: 3}
+	t := &geminiTurn{reader: &reader{words: g}, h: &heard{idSize: 8, nameless: s.options.Nameless}, version: 3}
 	model, method, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1beta/models/"), ":")
 	if !ok || !slices.Contains([]string{"generateContent", "streamGenerateContent", "countTokens"}, method) {
 		panic(&refusal{status: http.StatusNotFound, message: "Not Found"})

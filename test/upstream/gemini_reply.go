@@ -57,7 +57,11 @@ func (gemini) parts(r *reply, texts []string) []any {
 		parts = append(parts, map[string]any{"text": piece})
 	}
 	for i, call := range r.Calls {
-		part := map[string]any{"functionCall": map[string]any{"id": call.ID, "name": call.Name, "args": json.RawMessage(call.Arguments)}}
+		function := map[string]any{"name": call.Name, "args": json.RawMessage(call.Arguments)}
+		if call.ID != "" {
+			function["id"] = call.ID
+		}
+		part := map[string]any{"functionCall": function}
 		if i == 0 && r.signature != "" {
 			part["thoughtSignature"] = r.signature
 		}

@@ -24,6 +24,8 @@ type Request struct {
 	Turn         int
 	// Messages are the JSON texts of all messages: those that the server keeps first.
 	Messages [][]byte
+	// Steps are, for each message, how often the model has spoken up to it and with it.
+	Steps []int
 	// Images are the images in the messages, in order.
 	Images []Image
 	// Status is what was answered, and Refusal why.

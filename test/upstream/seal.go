@@ -27,6 +27,7 @@ type heard struct {
 	base     []byte         // what stands before the messages, such as the system's text
 	idPrefix string         // of the ids of calls
 	idSize   int            // how many characters follow
+	nameless bool           // calls have no ids
 	unsigned bool           // no reasoning is asked for
 	chained  bool           // a signature also holds for the one before it
 	encrypts bool           // Responses: reasoning is sent with its signature
@@ -37,6 +38,8 @@ type heard struct {
 type message struct {
 	raw []byte // as it came
 	sum []byte // of its canonical form
+	// step is how often the model has spoken, with this message.
+	step int
 }
 
 // seal is a signature that a request replays.
@@ -88,7 +91,7 @@ func stripped(v any) any {
 
 // hold adds a message; one that is reasoning alone does not count.
 func (h *heard) hold(raw []byte, counts bool) {
-	m := message{raw: raw}
+	m := message{raw: raw, step: h.turns}
 	if counts {
 		sum := sha256.Sum256(canonical(raw))
 		m.sum = sum[:]

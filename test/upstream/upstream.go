@@ -35,6 +35,8 @@ type Options struct {
 	Mistral bool
 	// ToolImages lets tool messages of chat completions hold images.
 	ToolImages bool
+	// Nameless leaves out the ids of Gemini's calls, as its older models do.
+	Nameless bool
 	// Keep is how many requests are kept, the latest ones; 0 keeps all.
 	Keep int
 	// MaxBodyBytes bounds a request; 0 is 64 MiB.
@@ -153,6 +155,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, recor
 	record.Conversation, record.Turn, record.Images = h.opening, h.turns, h.images
 	for _, m := range h.messages {
 		record.Messages = append(record.Messages, m.raw)
+		record.Steps = append(record.Steps, m.step)
 	}
 	s.verify(d, h)
 	if h.counting {
@@ -213,7 +216,7 @@ func (s *Server) next(h *heard) *reply {
 	copy(r.Calls, answer.Calls)
 	before := h.prefix(s.key, len(h.messages))
 	for i := range r.Calls {
-		if r.Calls[i].ID == "" {
+		if r.Calls[i].ID == "" && !h.nameless {
 			r.Calls[i].ID = h.callID(s.key, s.serial, i)
 		}
 		s.calls[r.Calls[i].ID] = before
