@@ -12,9 +12,6 @@ import (
 	"github.com/visionoperator/vision-operator/test/upstream"
 )
 
-// vendorKey is what the models' server asks for.
-const vendorKey = "sk-the-vendors"
-
 // bases are the addresses that agents are given, one for each vendor.
 type bases struct{ openAI, anthropic, gemini string }
 
