@@ -136,6 +136,8 @@ func TestResultsAnswerTheCallsOfTheirStep(t *testing.T) {
 		{"no ids, and a result too many", []Dialect{GeminiContents}, "call::f | result::f result::f", 1, "-1 -1"},
 		{"ids beside none", []Dialect{GeminiContents}, "call:a:f call::f | result::f result:a:f", 2, "1 0"},
 		{"a result without the id of its call", []Dialect{GeminiContents}, "call:a:f | result::f", 1, "-1"},
+		{"an id that is another one's name, beside that one", []Dialect{GeminiContents}, "call:f:g call::f | result::f result:f:g", 2, "1 0"},
+		{"a call of today without an id, and an older function's result", []Dialect{OpenAIChat}, "call: | oldresult", 1, "-1"},
 		{"an id that is another one's name", []Dialect{GeminiContents}, "call::f | result:f:f", 1, "-1"},
 	} {
 		for _, d := range c.dialects {

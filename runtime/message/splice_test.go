@@ -122,6 +122,27 @@ func TestDataThatEndsTooSoonIsAnErrorAndNeverPadded(t *testing.T) {
 	}
 }
 
+// eager is data that tells its end along with its last byte, as io.ReaderAt may.
+type eager struct{ *strings.Reader }
+
+func (e eager) ReadAt(p []byte, at int64) (int, error) {
+	n, err := e.Reader.ReadAt(p, at)
+	if at+int64(n) == e.Size() {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func TestAnEndThatComesWithTheLastByteIsNoError(t *testing.T) {
+	s, err := Splice([]byte("<>"), []Edit{{Span{1, 1}, []Segment{{Data: eager{strings.NewReader("abc")}, Size: 3}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(s.Reader()); string(got) != "<YWJj>" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // onlyReader hides WriteTo.
 type onlyReader struct{ io.Reader }
 

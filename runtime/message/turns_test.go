@@ -128,6 +128,7 @@ func TestNothingIsFoundInWhatIsNotAskedFor(t *testing.T) {
 		{"what the assistant says", OpenAIResponses, `{"input":[{"role":"assistant","content":"a"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a"}]}]}`},
 		{"a result in the assistant's turn", AnthropicMessages, `{"messages":[{"role":"assistant","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}]}`},
 		{"a call in a user's turn", GeminiContents, `{"contents":[{"parts":[{"functionCall":{"name":"f"},"thoughtSignature":"s"}]}]}`},
+		{"the assistant's thoughts of no signature", AnthropicMessages, `{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"h","signature":""}]}]}`},
 		{"what stands within a document", AnthropicMessages, `{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"content","content":[{"type":"text","text":"d"},{"type":"tool_result","tool_use_id":"t"}]}}]}]}`},
 	} {
 		r := mustScan(t, c.d, c.body)
@@ -135,6 +136,13 @@ func TestNothingIsFoundInWhatIsNotAskedFor(t *testing.T) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 		agrees(t, c.d, r, []byte(c.body))
+	}
+}
+
+func TestATextBesideAFunctionsResponseInOnePartIsNoHumans(t *testing.T) {
+	r := mustScan(t, GeminiContents, `{"contents":[{"parts":[{"functionResponse":{"name":"f"},"text":"x"}]}]}`)
+	if len(r.Texts) != 0 || len(r.Results) != 1 || !r.Turns[0].ToolResults {
+		t.Errorf("%+v", r)
 	}
 }
 
