@@ -189,7 +189,10 @@ func TestResultsOfComputersAndShellsStay(t *testing.T) {
 		t.Fatalf("%+v", r.Results)
 	}
 	p := &injection.Plan{Place: router.ToolImagesInToolResult, Sights: []injection.Sight{{Kind: injection.Called, Call: 0, Result: 0, Text: -1, Turn: 2}}}
-	if edits := p.Edits(r, body, []injection.Shown{{Text: "a note"}}); len(edits) != 0 {
-		t.Errorf("%+v", edits)
+	for _, result := range []int{0, -1} {
+		p.Sights[0].Result = result
+		if edits := p.Edits(r, body, []injection.Shown{{Text: "a note"}}); len(edits) != 0 {
+			t.Errorf("%+v", edits)
+		}
 	}
 }

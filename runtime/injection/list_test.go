@@ -99,6 +99,8 @@ func TestListsAreDecidedOn(t *testing.T) {
 		"D13 an answer before the assistant's is none":    {[]string{read1, ask}, injection.SkipUnanswered},
 		"a call without an id is never complete":          {[]string{strings.Replace(ask, `"id":"call_1"`, `"id":null`, 1), read1}, injection.SkipMissingID},
 		"a call without an id, and an answer without one": {[]string{strings.Replace(ask, `"id":"call_1"`, `"id":""`, 1), `{"type":"tool","content":"read"}`}, injection.SkipMissingID},
+		"D13 an answer is a tool's":                       {[]string{ask, strings.Replace(read1, `"tool"`, `"human"`, 1)}, injection.SkipUnanswered},
+		"a role beside data is no form of a message":      {[]string{`{"role":"assistant","data":` + ask + `}`, read1}, injection.ListNoAssistant},
 		"D27 a quoted heading is no proof":                {[]string{ask, read1, `{"type":"human","content":"The images you asked to see:"}`}, injection.Ready},
 		"D27 a quoted heading in parts is no proof":       {[]string{ask, read1, `{"type":"human","content":[{"type":"text","text":"Here are the images you've viewed:"}]}`}, injection.Ready},
 		"D27 an old system's marker is no proof":          {[]string{ask, read1, `{"type":"human","content":"x","additional_kwargs":{"deerflow_view_image_context":true}}`}, injection.Ready},
@@ -309,6 +311,9 @@ func TestD30AStrandedMessageIsReplacedAndNotStacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, bare := spliced(t, []byte("["+ours+"]"), edits)
+	if d := planned(t, next, answer, ours, string(bare[1:len(bare)-1])).Decide(shownAs(picture("a"))); !slices.Equal(d.Remove, []int{2, 3}) {
+		t.Errorf("of both kinds: remove %v", d.Remove)
+	}
 	d = planned(t, ask, read1, string(bare[1:len(bare)-1])).Decide(shownAs(picture("a")))
 	if appended(t, d); !slices.Equal(d.Remove, []int{2}) {
 		t.Errorf("whose images a store took out: remove %v", d.Remove)
