@@ -29,8 +29,9 @@ const omitted = `{"type":"text","text":"[reasoning left out]"}`
 //     one (Extended thinking, "Toggling thinking modes in conversations"). With
 //     "adaptive", and where thinking is always on, it need not (Adaptive thinking,
 //     "Validation changes").
-//   - OpenAI Responses: reasoning items with encrypted content are left out; they
-//     are optional in the input of a stateless conversation.
+//   - OpenAI Responses: reasoning items with encrypted content are left out, whole;
+//     they are optional in the input of a stateless conversation. The error has the
+//     code invalid_encrypted_content. There is no documented way but sending none.
 //   - Gemini: each signature becomes SkipSignature.
 //
 // A body without signatures gets no edits, and so does one whose signatures have
