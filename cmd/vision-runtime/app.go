@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ type app struct {
 // newApp builds the runtime and reads the router document once. That it is not
 // there yet is no error: requests are refused as router_unavailable until it is.
 func newApp(cfg config, log *slog.Logger) (*app, error) {
+	cfg.inFlight = cmp.Or(cfg.inFlight, engine.DefaultMaxHeldBytes)
 	kept, err := openKept(cfg.cache, cfg.persisted, log)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,6 @@ import (
 	"strconv"
 
 	"github.com/spf13/pflag"
-
-	"github.com/visionoperator/vision-operator/runtime/engine"
 )
 
 // config is what both ways to run the tool need.
@@ -23,7 +21,7 @@ type config struct {
 	profile    string   // "policy/<name>" or "baseline/<name>"
 	secrets    string   // directory of keys at <namespace>/<provider>; empty when there are none
 	cache      string   // directory for what may outlive the process; empty when there is none
-	inFlight   int64    // most bytes of images in memory at once
+	inFlight   int64    // most bytes of images, and of model requests, in memory at once; 0 leaves it to the container's limit
 	persisted  int64    // most bytes of observations in the cache directory; 0 leaves it to the policy
 	workspaces []string // absolute directories that hold images
 	logLevel   slog.Level
@@ -40,8 +38,9 @@ type serveConfig struct {
 
 // serveHelp and mcpHelp stand before the flags of their command.
 const (
-	serveHelp = `Serve the ViewImage tool: over HTTP and MCP at --listen, which GET /openapi.json
-describes; probes and metrics at --health-listen.
+	serveHelp = `Serve the ViewImage tool over HTTP and MCP at --listen, which GET /openapi.json
+describes, and there the model proxy, where the policy has one, below /openai/v1,
+/anthropic and /gemini; probes and metrics at --health-listen.
 
   vision-runtime serve --router router.json --profile policy/default --secrets keys --workspace /workspace
 
@@ -83,7 +82,7 @@ func parseServe(args []string, stdout io.Writer) (serveConfig, error) {
 	flags.StringVar(&cfg.listen, "listen", "127.0.0.1:8970", "`ADDRESS` for agents, HOST:PORT; port 0 lets the system choose")
 	flags.StringVar(&cfg.healthListen, "health-listen", ":8971", "`ADDRESS` for probes and metrics, HOST:PORT; port 0 lets the system choose")
 	flags.StringSliceVar(&cfg.allowedHosts, "allowed-hosts", nil, "`NAMES` by which others reach the listener for agents, such as a Service's, without ports; every request must name one of them, or loopback, as its Host")
-	flags.BoolVar(&cfg.noProxy, "no-proxy", false, "serve no model proxy, only reviews, looks and uploads; this version has no proxy, so that it makes no difference yet")
+	flags.BoolVar(&cfg.noProxy, "no-proxy", false, "serve no model proxy, whatever the policy says: only reviews, looks and uploads")
 	if err := parse(flags, serveHelp, args, &cfg.config, stdout); err != nil {
 		return serveConfig{}, err
 	}
@@ -115,7 +114,7 @@ func newFlags(command string, cfg *config) *pflag.FlagSet {
 	flags.StringVar(&cfg.secrets, "secrets", "", "`DIR` of the providers' keys, each at DIR/<namespace>/<provider>")
 	flags.StringVar(&cfg.cache, "cache", "", "writable `DIR` for what outlives a restart: uploads, references, and observations where the policy persists them; without it there are no uploads")
 	flags.Int64Var(&cfg.persisted, "max-persisted-bytes", 0, "most `BYTES` of observations in the cache directory, whatever the policy allows: what its volume holds; 0 leaves it to the policy")
-	flags.Int64Var(&cfg.inFlight, "max-in-flight-bytes", engine.DefaultMaxHeldBytes, "most `BYTES` of images held in memory at the same time; requests that come on top wait")
+	flags.Int64Var(&cfg.inFlight, "max-in-flight-bytes", 0, "most `BYTES` of images held in memory at the same time, and as many of model requests; what comes on top waits; 0 takes a third of what the container's memory limit leaves beside 64 MiB, or 64 MiB without a limit")
 	flags.StringArrayVar(&cfg.workspaces, "workspace", nil, "absolute `DIR` whose images may be looked at; repeat it for more")
 	flags.Var((*levelValue)(&cfg.logLevel), "log-level", "least level that is logged: debug, info, warn or error")
 	return flags
@@ -143,8 +142,8 @@ func parse(flags *pflag.FlagSet, about string, args []string, cfg *config, stdou
 	if !profileID.MatchString(cfg.profile) {
 		return wrongFlag("profile", cfg.profile, "want policy/NAME or baseline/NAME")
 	}
-	if cfg.inFlight < minInFlightBytes {
-		return wrongFlag("max-in-flight-bytes", strconv.FormatInt(cfg.inFlight, 10), "want at least "+strconv.Itoa(minInFlightBytes))
+	if cfg.inFlight != 0 && cfg.inFlight < minInFlightBytes {
+		return wrongFlag("max-in-flight-bytes", strconv.FormatInt(cfg.inFlight, 10), "want 0 or at least "+strconv.Itoa(minInFlightBytes))
 	}
 	if cfg.persisted < 0 {
 		return wrongFlag("max-persisted-bytes", strconv.FormatInt(cfg.persisted, 10), "want 0 or more")

@@ -4,8 +4,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
+	"os"
 	"sync"
 
 	"github.com/visionoperator/vision-operator/runtime/observation"
@@ -18,6 +20,7 @@ import (
 func mcpCommand(ctx context.Context, cfg config, stdin io.ReadCloser, stdout, stderr io.Writer) error {
 	log := newLogger(stderr, cfg.logLevel)
 	withhold(log)
+	cfg.inFlight = cmp.Or(cfg.inFlight, sizeInFlight(os.DirFS("/")))
 	boundMemory(cfg.inFlight)
 	a, err := newApp(cfg, log)
 	if err != nil {

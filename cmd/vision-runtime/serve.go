@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +25,8 @@ import (
 )
 
 // How long the listeners wait. There is no limit on writing an answer for
-// agents: a look's time is bounded by the timeouts of the endpoints it may use.
+// agents: a look's time is bounded by the timeouts of the endpoints it may use, and
+// the model proxy moves the limit on reading by itself.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = time.Minute
@@ -56,6 +59,7 @@ type server struct {
 func serveCommand(ctx context.Context, cfg serveConfig, stderr io.Writer) error {
 	log := newLogger(stderr, cfg.logLevel)
 	withhold(log)
+	cfg.inFlight = cmp.Or(cfg.inFlight, sizeInFlight(os.DirFS("/")))
 	boundMemory(cfg.inFlight)
 	s, err := start(cfg, log)
 	if err != nil {
@@ -83,7 +87,7 @@ func start(cfg serveConfig, log *slog.Logger) (*server, error) {
 	s := &server{app: a, agentsAt: agents.Addr(), healthAt: probes.Addr(), failed: make(chan error, 2), stop: stop, cancel: cancel}
 	errorLog := slog.NewLogLogger(log.Handler(), slog.LevelWarn)
 	s.agents = &http.Server{
-		Handler: serve.Handler(a.routes(), serve.Options{
+		Handler: serve.Handler(a.routes(!cfg.noProxy), serve.Options{
 			Guard:        guard.Options{Port: agents.Addr().(*net.TCPAddr).Port, ExtraHosts: cfg.allowedHosts},
 			MaxBodyBytes: a.engine.MaxBodyBytes,
 		}),
@@ -115,12 +119,15 @@ func openListeners(cfg serveConfig) (agents, probes net.Listener, err error) {
 	return agents, probes, nil
 }
 
-// routes are all paths for agents.
-func (a *app) routes() []serve.Route {
+// routes are all paths for agents, those of the model proxy among them or not.
+func (a *app) routes(proxied bool) []serve.Route {
 	paths := rest.Routes(rest.Options{
 		View: a.view, Upload: a.upload, MaxImageBytes: a.engine.MaxImageBytes, Reference: a.engine.Reference,
 		Review: a.review, MaxReviewBytes: a.engine.MaxBodyBytes, Router: a.routerStatus, Version: buildVersion(),
 	})
+	if proxied {
+		paths = append(paths, a.proxyRoutes()...)
+	}
 	return append(paths, mcp.Route(mcp.NewServer(a.view, buildVersion()), a.mcpEnabled))
 }
 

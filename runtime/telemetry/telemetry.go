@@ -94,6 +94,7 @@ type Metrics struct {
 	inFlight  atomic.Int64
 	fallbacks atomic.Int64
 	upstream  upstream
+	proxied   proxied
 }
 
 // New returns counters at zero of a process that started at a given time.
@@ -155,6 +156,7 @@ func (m *Metrics) Write(w io.Writer, state State) error {
 	fmt.Fprintf(out, "vision_view_fallbacks_total %d\n", m.fallbacks.Load())
 	m.uploads.write(out, "vision_upload_requests_total", "Uploads answered, by outcome: kept, or the error's kind.")
 	m.reviews.write(out, "vision_review_requests_total", "Reviews of model requests, by outcome: allowed, degraded (allowed with images left out), denied, or the kind of the error for which there was no verdict.")
+	m.proxied.write(out)
 	m.upstream.write(out)
 	head(out, "vision_upstream_circuit_open", "gauge", "Whether an endpoint is not asked at the moment, because it keeps failing.")
 	for _, endpoint := range slices.Sorted(maps.Keys(state.CircuitOpen)) {

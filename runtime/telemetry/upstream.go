@@ -79,6 +79,18 @@ func (h *histogram) add(seconds float64) {
 	}
 }
 
+// write writes the histogram's lines.
+func (h *histogram) write(w io.Writer, name, labels string) {
+	below := int64(0)
+	for i, bound := range bounds {
+		below += h.buckets[i]
+		fmt.Fprintf(w, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels, number(bound), below)
+	}
+	fmt.Fprintf(w, "%s_bucket{%s,le=\"+Inf\"} %d\n", name, labels, h.count)
+	fmt.Fprintf(w, "%s_sum{%s} %s\n", name, labels, number(h.seconds))
+	fmt.Fprintf(w, "%s_count{%s} %d\n", name, labels, h.count)
+}
+
 // write writes the metrics of what was asked, in order of their labels.
 func (u *upstream) write(w io.Writer) {
 	u.mu.Lock()
@@ -90,14 +102,7 @@ func (u *upstream) write(w io.Writer) {
 	})
 	for _, key := range keys {
 		labels := fmt.Sprintf(`endpoint="%s",outcome="%s"`, label(key.endpoint), label(key.outcome))
-		h, below := u.durations[key], int64(0)
-		for i, bound := range bounds {
-			below += h.buckets[i]
-			fmt.Fprintf(w, "%s_bucket{%s,le=\"%s\"} %d\n", duration, labels, number(bound), below)
-		}
-		fmt.Fprintf(w, "%s_bucket{%s,le=\"+Inf\"} %d\n", duration, labels, h.count)
-		fmt.Fprintf(w, "%s_sum{%s} %s\n", duration, labels, number(h.seconds))
-		fmt.Fprintf(w, "%s_count{%s} %d\n", duration, labels, h.count)
+		u.durations[key].write(w, duration, labels)
 	}
 	head(w, "vision_upstream_tokens_total", "counter", "Tokens that providers say they counted, by type: input or output.")
 	for _, endpoint := range slices.Sorted(maps.Keys(u.tokens)) {

@@ -34,7 +34,9 @@ type received struct {
 	wire []byte // as it came
 	body []byte // without its encoding; wire itself where it has none
 	held []func()
-	bufs []*[]byte // to be given back
+	// total is how many bytes are held.
+	total int64
+	bufs  []*[]byte // to be given back
 }
 
 // release lets go of the body. It may be called again.
@@ -115,7 +117,7 @@ func (x *trip) hold(ctx context.Context, n int64) error {
 	if err != nil {
 		return err
 	}
-	x.received.held = append(x.received.held, letGo)
+	x.received.held, x.received.total = append(x.received.held, letGo), x.received.total+n
 	return nil
 }
 
@@ -135,7 +137,12 @@ func (x *trip) readTold(ctx context.Context, from io.Reader, n int64) ([]byte, e
 // readUntold reads to the end of a body, most bytes of it at most, in a buffer
 // that begins with room for first of them.
 func (x *trip) readUntold(ctx context.Context, from io.Reader, most, first int64) ([]byte, error) {
-	room := min(roomFor(first), most+1) // one byte more tells a body that is over
+	// One byte more tells a body that is over; and more room there can never be.
+	last := most + 1
+	if x.MaxInFlight > 0 {
+		last = min(last, max(x.MaxInFlight-x.received.total, 1))
+	}
+	room := min(roomFor(first), last)
 	if err := x.hold(ctx, room); err != nil {
 		return nil, err
 	}
@@ -152,16 +159,29 @@ func (x *trip) readUntold(ctx context.Context, from io.Reader, most, first int64
 			return nil, unreadable(err)
 		case int64(len(data)) < room:
 			continue
+		case room == last:
+			return data, x.atEnd(ctx, from, most, room)
 		}
-		grown := min(room*growth, most+1)
-		if x.MaxInFlight > room {
-			grown = min(grown, x.MaxInFlight)
-		}
+		grown := min(room*growth, last)
 		if err := x.hold(ctx, grown-room); err != nil {
 			return nil, err
 		}
 		data, room = append(make([]byte, 0, grown), data...), grown
 	}
+}
+
+// atEnd is why a body that has room bytes is refused when it has more.
+func (x *trip) atEnd(ctx context.Context, from io.Reader, most, room int64) error {
+	var beyond [1]byte
+	switch n, err := io.ReadFull(from, beyond[:]); {
+	case n == 0 && errors.Is(err, io.EOF):
+		return nil
+	case n == 0:
+		return unreadable(err)
+	case room >= most:
+		return tooLarge(most)
+	}
+	return x.hold(ctx, x.MaxInFlight+1) // which says that it can never be
 }
 
 // unreadable is the refusal of a body that could not be read: the guard's own for

@@ -107,6 +107,8 @@ type Outcome struct {
 	// the upstream's headers were there, 0 where they never were.
 	Began           time.Time
 	Took, Answering time.Duration
+	// Retried says that another body was sent in place of one that was refused.
+	Retried bool
 	// Sent and Received count bytes of bodies, to the upstream and from it.
 	Sent, Received int64
 }

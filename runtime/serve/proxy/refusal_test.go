@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
@@ -190,6 +192,20 @@ func TestARequestWaitsForRoomAndIsSentAwayWithoutAny(t *testing.T) {
 		t.Errorf("with room in time: %d %s", r.status, r.body)
 	}
 	w.idle()
+}
+
+func TestABodyOfAllThatMayBeInFlightFits(t *testing.T) {
+	const all = 1 << 20
+	for _, size := range []int{all, all + 1} {
+		w := newWorld(t, func(http.ResponseWriter, *http.Request) {}, func(w *world) {
+			w.options.MaxInFlight, w.room = all, semaphore.NewWeighted(all)
+			w.options.MaxBodyBytes = func() int64 { return all }
+		})
+		r := w.post(chatPath, strings.Repeat("a", size), func(r *http.Request) { r.ContentLength = -1 })
+		if want := map[bool]int{true: 200, false: 413}[size == all]; r.status != want {
+			t.Errorf("%d bytes: %d %s %v", size, r.status, r.body, r.err)
+		}
+	}
 }
 
 func TestABodyThatNeverFitsIsRefused(t *testing.T) {

@@ -74,6 +74,7 @@ func (x *trip) tryAgain(p *Prepared, resp *http.Response, send func(content) (*h
 	if err == nil {
 		if body, ok := p.Retry(resp.StatusCode, plainOf(resp.Header, head)); ok {
 			_ = resp.Body.Close()
+			x.Retried = true
 			return send(x.contentOf(body))
 		}
 	}

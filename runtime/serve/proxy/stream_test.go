@@ -360,6 +360,9 @@ func TestARefusedBodyIsReplacedOnce(t *testing.T) {
 			if got := strings.Join(bodies, ""); len(bodies) != test.wantCalls || got != strings.Repeat("{}", test.wantCalls-1)+test.wantHandled {
 				t.Errorf("the upstream got %q", bodies)
 			}
+			if o := w.outcome(); o.Retried != test.other {
+				t.Errorf("outcome %+v", o)
+			}
 			if dropped := strings.Contains(r.header.Get(proxy.HeaderInjection), "signatures=dropped"); dropped != test.other {
 				t.Errorf("%s: %q", proxy.HeaderInjection, r.header.Get(proxy.HeaderInjection))
 			}
