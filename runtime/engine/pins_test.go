@@ -104,6 +104,9 @@ func TestEvictedBytesAreReadAgainOrGoneForGood(t *testing.T) {
 				if got := g.shows(sight("k", "a.png", old)); got != tc.want {
 					t.Fatalf("it shows %.40q", got)
 				}
+				if _, read := g.pins.Content(hashed(append(bytes.Clone(first), 0))); read {
+					t.Error("a file of another size was read")
+				}
 				g.use(nil)
 				g.write("a.png", first)
 				for _, s := range []injection.Sight{sight("k", "a.png", old), sight("k", "a.png")} {
