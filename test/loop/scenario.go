@@ -4,6 +4,7 @@
 package loop
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/test/upstream"
@@ -31,7 +32,23 @@ func Script(opening string) []upstream.Answer {
 			return s.Script(folder)
 		}
 	}
+	var views int
+	var folder string
+	if n, _ := fmt.Sscanf(opening, "[%d views in turn %s", &views, &folder); n == 2 {
+		return Long(views).Script(strings.TrimSuffix(folder, "]"))
+	}
 	return nil
+}
+
+// Long is a conversation of so many views, one after the other: more than a budget takes.
+func Long(views int) Scenario {
+	return Scenario{Name: fmt.Sprintf("%d views in turn", views), Script: func(f string) []upstream.Answer {
+		var turns []upstream.Answer
+		for i := range views {
+			turns = append(turns, say(look(fmt.Sprintf("%s/shot-%d.png", f, i))))
+		}
+		return append(turns, text("Seen."))
+	}}
 }
 
 // say makes a turn of calls.
@@ -57,6 +74,12 @@ func view(tool, path string) upstream.Call {
 }
 
 func look(path string) upstream.Call { return view("view_image", path) }
+
+// custom makes a call one of a custom tool, where the dialect has those.
+func custom(c upstream.Call) upstream.Call {
+	c.Custom = true
+	return c
+}
 
 // Scenarios are all conversations, of six turns of the model's each.
 func Scenarios() []Scenario {
@@ -90,6 +113,9 @@ func Scenarios() []Scenario {
 		}},
 		{Name: "names of MCP tools", Human: again, Script: func(f string) []upstream.Answer {
 			return []upstream.Answer{say(view("mcp__files__view_image", f+"/shot-1.png")), say(view("files__ViewImage", f+"/shot-2.png")), say(view("mcp_files_view_image", f+"/shot-3.png")), text("Seen."), say(view("ViewImage", f+"/shot-4.png")), text("Seen again.")}
+		}},
+		{Name: "custom tools", Human: again, Script: func(f string) []upstream.Answer {
+			return []upstream.Answer{say(custom(look(f + "/shot-1.png"))), say(custom(look(f+"/shot-2.png")), run()), say(custom(run()), look(f+"/own-1.png")), text("Seen."), say(custom(look(f + "/missing-1.png"))), text("Not seen.")}
 		}},
 		{Name: "a tool with its own image", Human: again, Script: func(f string) []upstream.Answer {
 			return []upstream.Answer{say(look(f + "/own-1.png")), say(look(f + "/shot-1.png")), say(look(f+"/own-2.png"), look(f+"/shot-2.png")), text("Seen."), say(look(f + "/own-3.png")), text("Seen again.")}

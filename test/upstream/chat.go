@@ -273,8 +273,9 @@ func (t *chatTurn) tool(i int, p place, o map[string]any) {
 	t.inResult = false
 }
 
+// forged is never asked for: the dialect has no signatures.
 func (c chat) forged(_ *heard, s seal) *refusal {
-	return invalid("invalid_value", s.place, "Invalid '"+s.place+"': the messages before it are not those that it answered.")
+	return c.wrong(place{text: s.place}, "its own conversation")
 }
 
 func (c chat) count(http.ResponseWriter, *heard) {}

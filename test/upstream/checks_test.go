@@ -160,3 +160,16 @@ func TestOnlyTheLatestRequestsAreKept(t *testing.T) {
 		t.Error("the request of a conversation is not found whole")
 	}
 }
+
+func TestGeminiStreamsAnArrayWhereNoEventsAreAskedFor(t *testing.T) {
+	_, post := served(t, upstream.Options{Script: func(string) []upstream.Answer { return []upstream.Answer{{Text: "A text of several pieces."}} }})
+	const path, body = "/v1beta/models/gemini-3-pro:streamGenerateContent", `{"contents":[{"parts":[{"text":"hello"}]}]}`
+	status, answer := post(path, body)
+	var chunks []map[string]any
+	if err := json.Unmarshal([]byte(answer), &chunks); err != nil || status != http.StatusOK || len(chunks) < 2 {
+		t.Errorf("%d %s: %v", status, answer, err)
+	}
+	if status, answer = post(path+"?alt=sse", body); status != http.StatusOK || !strings.HasPrefix(answer, "data: {") {
+		t.Errorf("with events: %d %s", status, answer)
+	}
+}

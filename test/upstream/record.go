@@ -80,7 +80,8 @@ func (s *Server) Reset() {
 }
 
 // Mismatches are the places of signatures that stood behind something else than
-// what they were made over.
+// what they were made over. Chat completions have no signatures: there they are
+// the calls that stood behind something else than what the model answered.
 func (s *Server) Mismatches() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

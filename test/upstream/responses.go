@@ -50,14 +50,13 @@ type responsesTurn struct {
 	server  *Server
 	h       *heard
 	calls   []string // ids of calls without an output so far
-	known   map[string]bool
-	model   bool // the item before was the model's
-	stored  bool // items of the kept conversation are read
+	model   bool     // the item before was the model's
+	stored  bool     // items of the kept conversation are read
 	include []any
 }
 
 func (d responses) hear(s *Server, r *http.Request, body []byte) *heard {
-	t := &responsesTurn{reader: &reader{words: d.openAI}, server: s, h: &heard{idPrefix: "call_", idSize: 24}, known: map[string]bool{}}
+	t := &responsesTurn{reader: &reader{words: d.openAI}, server: s, h: &heard{idPrefix: "call_", idSize: 24}}
 	if s.options.TextOnly {
 		t.textOnly = func(p place) *refusal { return invalid("", p.text, "This model does not support image inputs.") }
 	}
@@ -195,38 +194,12 @@ func (t *responsesTurn) read(p place, kind string, o map[string]any) {
 		if kind == "function_call" {
 			t.text(p.key("arguments"), o["arguments"])
 		}
-		t.calls, t.known[id] = append(t.calls, id), true
-		if !t.stored {
-			t.server.mu.Lock()
-			before := t.server.calls[id]
-			t.server.mu.Unlock()
-			t.fits(p, before)
-		}
+		t.calls = append(t.calls, id)
 	case "function_call_output", "custom_tool_call_output":
 		t.output(p, kind, o)
 	case "computer_call_output":
 		t.screenshot(p, o)
 	}
-}
-
-// fits notes that the model made a call when something stood before its turn: the
-// items of that turn, which are the last ones, do not count.
-func (t *responsesTurn) fits(p place, before []byte) {
-	if before == nil {
-		return
-	}
-	i := len(t.h.messages)
-	for i > 0 && t.h.ofModel(i-1) {
-		i--
-	}
-	t.h.seals = append(t.h.seals, seal{place: p.text, before: i, want: before})
-}
-
-// ofModel says whether an item is the model's.
-func (h *heard) ofModel(i int) bool {
-	var item struct{ Type, Role string }
-	_ = json.Unmarshal(h.messages[i].raw, &item)
-	return item.Type == "reasoning" || strings.HasSuffix(item.Type, "_call") || item.Role == "assistant"
 }
 
 // says reads a message.

@@ -175,11 +175,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, recor
 	broken.end()
 }
 
-// verify compares every signature with what stands before it.
+// verify compares every signature with what stands before it. Where the dialect has
+// none, and the server only remembers what it answered, a mismatch is no refusal.
 func (s *Server) verify(d dialect, h *heard) {
 	var last string
 	for _, sealed := range h.seals {
-		ok := s.fits(h, sealed, last)
+		own := sealed.want != nil
+		ok := own && hmac.Equal(sealed.want, h.prefix(s.key, sealed.before)) || !own && s.signed(h, sealed, last)
 		last = sealed.signature
 		if ok || sealed.dropped {
 			continue
@@ -187,15 +189,10 @@ func (s *Server) verify(d dialect, h *heard) {
 		s.mu.Lock()
 		s.mismatches = append(s.mismatches, sealed.place+" of the conversation "+h.opening)
 		s.mu.Unlock()
-		panic(d.forged(h, sealed))
+		if !own {
+			panic(d.forged(h, sealed))
+		}
 	}
-}
-
-func (s *Server) fits(h *heard, sealed seal, last string) bool {
-	if sealed.want != nil {
-		return hmac.Equal(sealed.want, h.prefix(s.key, sealed.before))
-	}
-	return s.signed(h, sealed, last)
 }
 
 // next is the model's reply: what the script has for the turn.

@@ -126,7 +126,11 @@ func (a *responsesAgent) Results(outcomes []loop.Outcome, beside string) {
 				{OfInputImage: &openairesponses.ResponseInputImageContentParam{ImageURL: openai.String(pngURL(o.Own))}},
 			}}
 		}
-		a.input = append(a.input, openairesponses.ResponseInputItemUnionParam{OfFunctionCallOutput: &item})
+		whole := openairesponses.ResponseInputItemUnionParam{OfFunctionCallOutput: &item}
+		if o.Call.Custom {
+			whole = openairesponses.ResponseInputItemParamOfCustomToolCallOutput(o.Call.ID, o.Text)
+		}
+		a.input = append(a.input, whole)
 	}
 	if beside != "" {
 		a.Human(beside)
@@ -167,6 +171,10 @@ func (a *responsesAgent) Send(ctx context.Context) (loop.Said, error) {
 			p := item.ToParam()
 			param.OfFunctionCall = &p
 			said.Calls = append(said.Calls, loop.Call{ID: item.CallID, Name: item.Name, Arguments: item.Arguments})
+		case openairesponses.ResponseCustomToolCall:
+			p := item.ToParam()
+			param.OfCustomToolCall = &p
+			said.Calls = append(said.Calls, loop.Call{ID: item.CallID, Name: item.Name, Arguments: item.Input, Custom: true})
 		}
 		if !a.kept {
 			a.input = append(a.input, param)
