@@ -177,7 +177,7 @@ var pieces = map[Dialect][][]string{
 		`{"role":"assistant","function_call":{"name":"f~","arguments":"{}"}}`, `{"role":"function","name":"f~","content":"r~"}`, `{"role":"tool","tool_call_id":"c~","content":"r~"}`,
 		`{"content":[{"type":"text","text":"r~"},{"type":"image_url","image_url":{"url":"https://x/~"}}],"tool_call_id":"c~","role":"tool"}`, `{"role":"tool","name":"f~","content":null}`,
 		`{"role":"system","content":"s~"}`, `{"role":"user","tool_calls":[%],"content":[{"text":"bare"},{"type":"text","text":null},{"type":"file","file":{},"text":"no"}]}`,
-		`{"role":"assistant","tool_calls":{"a":1},"function_call":7}`, `{"role":"critic","content":"c~"}`, `{"content":"no role"}`,
+		`{"role":"assistant","tool_calls":{"a":1},"function_call":7}`, `{"role":"critic","content":"c~"}`, `{"content":"no role"}`, `{"role":"user","content":[{"type":"poem","text":"p~"},{"type":"refusal","text":"p~"}]}`,
 	}, {
 		`{"id":"c~","type":"function","function":{"name":"f~","arguments":"{\"path\":\"~\"}"}}`, `{"function":{"arguments":{"path":"~"},"name":"f~"},"id":"c~"}`, `{"id":"c~","type":"custom","custom":{"name":"f~","input":"now"}}`,
 		`{"id":~,"function":null}`, `{}`, `5`, `{"id":"c~","function":{"name":5,"arguments":null}}`,
