@@ -15,14 +15,11 @@ import (
 // p.Sights, "" where one is not known. A sight that is Old, but has a digest, is
 // settled too: what the client shows itself needs no text in its place.
 func (p *Plan) Settle(r *message.Request, images, sights []string) {
-	at := map[string][]int{} // turns, ascending
+	at := map[string][]int{} // turns, ascending as images are
 	for i, digest := range images {
 		if digest != "" {
 			at[digest] = append(at[digest], r.Images[i].Turn)
 		}
-	}
-	for _, turns := range at {
-		slices.Sort(turns)
 	}
 	for i := range p.Sights {
 		s := &p.Sights[i]
