@@ -128,8 +128,6 @@ func (c *Responses) heard(documents []json.RawMessage) (Said, error) {
 		c.input = nil
 		return said, nil
 	}
-	for _, raw := range reply.Output {
-		c.input = append(c.input, raw)
-	}
+	c.input = append(c.input, reply.Output...)
 	return said, nil
 }

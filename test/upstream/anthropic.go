@@ -244,7 +244,7 @@ func (t *anthropicTurn) said(i, n int, p place, b map[string]any) {
 		panic(badMessage(p.text + ": Input tag '" + kind + "' found using 'type' does not match any of the expected tags of an `assistant` message"))
 	}
 	if kind := member(b, "type"); t.strict && n == 0 && i == t.of-2 && kind == "tool_use" {
-		panic(badMessage(p.text + ".type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."))
+		panic(badMessage(p.text + ".type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceding the lastmost set of `tool_use` and `tool_result` blocks)."))
 	}
 }
 

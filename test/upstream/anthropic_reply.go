@@ -22,7 +22,7 @@ func (a anthropic) say(w http.ResponseWriter, h *heard, r *reply) {
 		"usage": map[string]any{"input_tokens": 100 * len(h.messages), "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 20},
 	}
 	if h.stream {
-		a.stream(w, message, r)
+		a.stream(w, h, message, r)
 		return
 	}
 	content := []any{}
@@ -43,10 +43,10 @@ func (a anthropic) say(w http.ResponseWriter, h *heard, r *reply) {
 const thought = "What does the screen show?"
 
 // stream writes the reply as events, with a ping among them as the vendor does.
-func (anthropic) stream(w http.ResponseWriter, message map[string]any, r *reply) {
+func (anthropic) stream(w http.ResponseWriter, h *heard, message map[string]any, r *reply) {
 	reason, usage := message["stop_reason"], message["usage"]
 	message["content"], message["stop_reason"] = []any{}, nil
-	e := startEvents(w)
+	e := startEvents(w, h)
 	e.send("message_start", map[string]any{"type": "message_start", "message": message})
 	index := 0
 	block := func(start map[string]any, deltas ...map[string]any) {

@@ -261,7 +261,7 @@ func (t *chatTurn) tool(i int, p place, o map[string]any) {
 		}
 	}
 	if at < 0 {
-		panic(invalid("", "messages.["+itoa(i)+"].role", "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."))
+		panic(invalid("", "messages.["+itoa(i)+"].role", "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'."))
 	}
 	t.pending = append(t.pending[:at:at], t.pending[at+1:]...)
 	t.inResult = true

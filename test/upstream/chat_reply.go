@@ -35,7 +35,7 @@ func (c chat) say(w http.ResponseWriter, h *heard, r *reply) {
 // stream writes the reply in chunks: the role, the text in pieces, each call with
 // its arguments in pieces, the reason, and the end.
 func (c chat) stream(w http.ResponseWriter, h *heard, r *reply, reason string) {
-	e := startEvents(w)
+	e := startEvents(w, h)
 	chunk := func(delta map[string]any, reason any) {
 		e.send("", map[string]any{
 			"id": r.id("chatcmpl-"), "object": "chat.completion.chunk", "created": 1_790_000_000, "model": h.model,

@@ -173,3 +173,27 @@ func TestGeminiStreamsAnArrayWhereNoEventsAreAskedFor(t *testing.T) {
 		t.Errorf("with events: %d %s", status, answer)
 	}
 }
+
+func TestFaultsComeInTheDialectsShape(t *testing.T) {
+	for _, tc := range []struct{ path, body, want string }{
+		{"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}]}`, `"type":"rate_limit_error"`},
+		{"/v1/messages", `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}]}`, `"type":"rate_limit_error"`},
+		{"/v1beta/models/gemini-3-pro:generateContent", `{"contents":[{"parts":[{"text":"x"}]}]}`, `"status":"RESOURCE_EXHAUSTED"`},
+	} {
+		s, post := served(t, upstream.Options{Fault: func(n uint64) int {
+			if n == 1 {
+				return http.StatusTooManyRequests
+			}
+			return 0
+		}})
+		if status, answer := post(tc.path, tc.body); status != http.StatusTooManyRequests || !strings.Contains(answer, tc.want) {
+			t.Errorf("%s: %d %s", tc.path, status, answer)
+		}
+		if status, answer := post(tc.path, tc.body); status != http.StatusOK {
+			t.Errorf("%s, the second time: %d %s", tc.path, status, answer)
+		}
+		if len(s.Refusals()) != 1 {
+			t.Errorf("%s: %q", tc.path, s.Refusals())
+		}
+	}
+}

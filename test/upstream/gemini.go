@@ -44,6 +44,9 @@ func (gemini) refuse(w http.ResponseWriter, r *refusal) {
 		kind = "NOT_FOUND"
 	case http.StatusUnauthorized:
 		kind = "UNAUTHENTICATED"
+	case http.StatusBadRequest:
+	default:
+		kind = r.code
 	}
 	writeJSON(w, r.status, map[string]any{"error": map[string]any{"code": r.status, "message": r.message, "status": kind}})
 }

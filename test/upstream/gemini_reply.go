@@ -23,7 +23,7 @@ func (g gemini) say(w http.ResponseWriter, h *heard, r *reply) {
 		return
 	}
 	if h.framed {
-		e := startEvents(w)
+		e := startEvents(w, h)
 		for i, part := range parts {
 			e.send("", g.candidate(h, r, []any{part}, last(i, parts)))
 		}

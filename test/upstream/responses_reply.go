@@ -52,7 +52,7 @@ func (d responses) say(w http.ResponseWriter, h *heard, r *reply) {
 		writeJSON(w, http.StatusOK, response)
 		return
 	}
-	s := &responseEvents{events: startEvents(w)}
+	s := &responseEvents{events: startEvents(w, h)}
 	started := map[string]any{}
 	for name, v := range response {
 		started[name] = v

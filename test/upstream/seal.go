@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
+	"time"
 )
 
 // heard is what a request says, as far as all dialects have it in common.
@@ -19,11 +20,11 @@ type heard struct {
 	stream   bool
 	framed   bool // Gemini: the stream is of events
 	counting bool
-	opening  string         // the human's first text
-	messages []message      // all of them
-	turns    int            // how often the model has spoken
-	seals    []seal         // the signatures that are replayed
-	images   []Image        //
+	opening  string    // the human's first text
+	messages []message // all of them
+	turns    int       // how often the model has spoken
+	seals    []seal    // the signatures that are replayed
+	images   []Image
 	base     []byte         // what stands before the messages, such as the system's text
 	idPrefix string         // of the ids of calls
 	idSize   int            // how many characters follow
@@ -31,6 +32,7 @@ type heard struct {
 	unsigned bool           // no reasoning is asked for
 	chained  bool           // a signature also holds for the one before it
 	encrypts bool           // Responses: reasoning is sent with its signature
+	pause    time.Duration  // before each event of a stream
 	remember func(r *reply) // keeps the conversation
 }
 

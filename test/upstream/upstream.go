@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Options set up a Server. The zero value is a strict vendor whose model says
@@ -37,6 +39,11 @@ type Options struct {
 	ToolImages bool
 	// Nameless leaves out the ids of Gemini's calls, as its older models do.
 	Nameless bool
+	// Fault is the status with which the n-th request is answered, from 1 on, in place of
+	// a reply: such as 429 or 503. 0 lets it be answered.
+	Fault func(n uint64) int
+	// Pause is before each event of a stream.
+	Pause time.Duration
 	// Keep is how many requests are kept, the latest ones; 0 keeps all.
 	Keep int
 	// MaxBodyBytes bounds a request; 0 is 64 MiB.
@@ -48,6 +55,7 @@ type Server struct {
 	options Options
 	key     []byte // of the signatures
 
+	asked      atomic.Uint64
 	mu         sync.Mutex
 	requests   []*Request
 	mismatches []string
@@ -150,7 +158,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer lets the model say what its script has next.
 // The record is kept whole before anything of the reply leaves.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, record *Request) {
+	if s.options.Fault != nil {
+		if status := s.options.Fault(s.asked.Add(1)); status != 0 {
+			panic(fault(status))
+		}
+	}
 	h := d.hear(s, r, record.Body)
+	h.pause = s.options.Pause
 	record.Model, record.Counting = h.model, h.counting
 	record.Conversation, record.Turn, record.Images = h.opening, h.turns, h.images
 	for _, m := range h.messages {
@@ -173,6 +187,18 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, d dialect, recor
 	broken := &breaking{ResponseWriter: w, left: breaksAfter}
 	d.say(broken, h, reply)
 	broken.end()
+}
+
+// fault is a failure that has nothing to do with the request. Gemini's words for it
+// are OpenAI's code.
+func fault(status int) *refusal {
+	switch status {
+	case http.StatusTooManyRequests:
+		return &refusal{status: status, kind: "rate_limit_error", code: "RESOURCE_EXHAUSTED", message: "Too many requests."}
+	case 529:
+		return &refusal{status: status, kind: "overloaded_error", code: "UNAVAILABLE", message: "Overloaded"}
+	}
+	return &refusal{status: status, kind: "api_error", code: "UNAVAILABLE", message: "The server had an error while processing your request."}
 }
 
 // verify compares every signature with what stands before it. Where the dialect has

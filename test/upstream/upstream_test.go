@@ -121,7 +121,7 @@ func TestChatRefuses(t *testing.T) {
 		{"an image in a system message", `"content":"s"`, `"content":[{"type":"image_url","image_url":{"url":"https://a/b.png"}}]`, "this message with role 'system' contains an image URL"},
 		{"a call without its answer", `{"role":"tool","tool_call_id":"call_1","content":"one"},`, ``, "did not have response messages: call_1"},
 		{"a user message among the answers", `{"role":"tool","tool_call_id":"call_2"`, `{"role":"user","content":"!"},{"role":"tool","tool_call_id":"call_2"`, "did not have response messages: call_2"},
-		{"an answer to no call", `"tool_call_id":"call_2"`, `"tool_call_id":"call_3"`, "must be a response to a preceeding message"},
+		{"an answer to no call", `"tool_call_id":"call_2"`, `"tool_call_id":"call_3"`, "must be a response to a preceding message"},
 		{"an empty content", `[{"type":"text","text":"two"}]`, `[]`, "empty array"},
 		{"base64 of the alphabet for URLs", `;base64,`, `;base64,-_-_`, "Invalid base64"},
 		{"base64 with white space", `;base64,`, `;base64,\n`, "Invalid base64"},

@@ -8,14 +8,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // refusal is an error in a vendor's own words. Each dialect writes of it what it has.
 type refusal struct {
-	status              int
-	kind                string // OpenAI's and Anthropic's type, Gemini's status
-	code, param, detail string
-	message             string
+	status      int
+	kind        string // OpenAI's and Anthropic's type, Gemini's status
+	code, param string // OpenAI's
+	message     string
 }
 
 // place is where a value stands: messages[0].content, or messages.0.content where dotted.
@@ -159,14 +160,17 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 // events writes a stream of server-sent events.
-type events struct{ w http.ResponseWriter }
+type events struct {
+	w     http.ResponseWriter
+	pause time.Duration // before each
+}
 
-func startEvents(w http.ResponseWriter) events {
+func startEvents(w http.ResponseWriter, h *heard) events {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.WriteHeader(http.StatusOK)
 	flush(w)
-	return events{w}
+	return events{w, h.pause}
 }
 
 // send writes one event; name is empty where the dialect names none.
@@ -179,6 +183,7 @@ func (e events) raw(name, data string) {
 	if name != "" {
 		frame = "event: " + name + "\n" + frame
 	}
+	time.Sleep(e.pause)
 	_, _ = e.w.Write([]byte(frame))
 	flush(e.w)
 }
