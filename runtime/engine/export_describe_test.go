@@ -45,3 +45,6 @@ func (e *Engine) FillLooks(ctx context.Context) (release func(), err error) {
 	}
 	return func() { e.looking.Release(e.lookRoom) }, nil
 }
+
+// Show is show.
+func (e *Engine) Show(key, text string) string { return e.show(key, text) }
