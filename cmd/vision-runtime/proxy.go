@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/serve"
@@ -36,15 +37,20 @@ func (a *app) prepare(ctx context.Context, req engine.ModelRequest) (ready *prox
 	return &proxy.Prepared{Target: prepared.Target, Body: prepared.Body, Record: &prepared.Record, Preparation: prepared}, nil
 }
 
-// proxied counts and logs what came of a model request. Nothing of the request
-// itself is logged.
+// proxied counts and logs what came of a model request: at level debug one that was
+// answered and had no image put in or left out. Nothing of the request itself is
+// logged.
 func (a *app) proxied(o *proxy.Outcome) {
 	counted := telemetry.Proxied{
 		Dialect: string(o.Dialect), Operation: string(o.Operation), Outcome: o.Result, Asked: o.Provider != "", Status: o.Status,
 		Took: o.Took, Sent: o.Sent, Received: o.Received, Retried: o.Retried,
 	}
-	attributes := make([]slog.Attr, 0, 12)
-	attributes = append(attributes,
+	level := slog.LevelInfo
+	if r := o.Record; o.Result == proxy.Answered && o.Status < http.StatusBadRequest && !o.Retried &&
+		(r == nil || r.Injected+r.Observed+r.Degraded+r.Unavailable == 0) {
+		level = slog.LevelDebug
+	}
+	attributes := append(make([]slog.Attr, 0, 9),
 		slog.String("dialect", string(o.Dialect)), slog.String("operation", string(o.Operation)), slog.String("outcome", o.Result),
 		slog.Int("status", o.Status), slog.Int64("duration_ms", o.Took.Milliseconds()), slog.Int64("sent", o.Sent), slog.Int64("received", o.Received),
 	)
@@ -56,5 +62,5 @@ func (a *app) proxied(o *proxy.Outcome) {
 		attributes = append(attributes, slog.String("route", r.Route))
 	}
 	a.metrics.Proxied(counted)
-	a.log.LogAttrs(context.Background(), slog.LevelInfo, "model request answered", attributes...)
+	a.log.LogAttrs(context.Background(), level, "model request answered", attributes...)
 }

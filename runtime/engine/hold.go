@@ -28,6 +28,9 @@ func (e *Engine) Hold(ctx context.Context, n int64) (release func(), err error) 
 		f.HTTPStatus = fault.StatusTooLarge
 		return nil, f
 	}
+	if e.bodies.TryAcquire(n) {
+		return func() { e.bodies.Release(n) }, nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, roomTimeout)
 	defer cancel()
 	if err := e.bodies.Acquire(waiting, n); err != nil {

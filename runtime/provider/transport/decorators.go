@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"time"
@@ -72,7 +73,7 @@ func setHeaders(next http.RoundTripper, agent string, extra []router.Header) htt
 		return next
 	}
 	return &wrapper{next, func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
-		req = req.Clone(req.Context())
+		req = amended(req)
 		if agent != "" {
 			req.Header.Set("User-Agent", agent)
 		}
@@ -85,6 +86,15 @@ func setHeaders(next http.RoundTripper, agent string, extra []router.Header) htt
 	}}
 }
 
+// amended is a copy of a request whose headers may be set. It shares everything
+// else, their values included.
+func amended(req *http.Request) *http.Request {
+	own := req.WithContext(req.Context())
+	own.Header = make(http.Header, len(req.Header)+1)
+	maps.Copy(own.Header, req.Header)
+	return own
+}
+
 // authorize reads the credential and puts it on the request, last, so that
 // nothing replaces it.
 func authorize(next http.RoundTripper, auth Auth) http.RoundTripper {
@@ -94,7 +104,7 @@ func authorize(next http.RoundTripper, auth Auth) http.RoundTripper {
 			closeBody(req)
 			return nil, err
 		}
-		req = req.Clone(req.Context())
+		req = amended(req)
 		req.Header.Set(auth.Header, auth.Scheme+key.Reveal())
 		return next.RoundTrip(req)
 	}}

@@ -11,7 +11,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 )
@@ -45,39 +47,71 @@ type Source func() (Secret, error)
 // maxKeyBytes bounds a key file: 64 KiB is far above any vendor's key or token.
 const maxKeyBytes = 64 << 10
 
-// KeyFile is a Source that reads a file at every call, so that a rotated key is
-// used at once. One trailing newline is dropped. A file that is missing,
-// empty, or not one line of printable ASCII is a fault of kind
-// vision_adapter_unavailable; name, such as "team/openai", stands for the
-// provider in its message.
+// settled is how old a file must be for what was read of it to be kept: two
+// seconds, the coarsest clock that file systems have for changes. A younger one may
+// change again without telling.
+const settled = 2 * time.Second
+
+// KeyFile is a Source that looks at a file at every call, and reads it when it is
+// another one than before, so that a rotated key is used at once. One trailing
+// newline is dropped. A file that is missing, empty, or not one line of printable
+// ASCII is a fault of kind vision_adapter_unavailable; name, such as "team/openai",
+// stands for the provider in its message.
 func KeyFile(path, name string) Source {
-	return func() (Secret, error) {
-		data, err := readBounded(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialNotMounted",
-				"the key of provider %s is not mounted in this pod", name).
-				Hint("Check the provider's Secret; a provider added after the pod started needs a new pod.")
-		case err != nil:
-			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialUnreadable",
-				"the key of provider %s cannot be read", name).Because(err)
-		}
-		data = bytes.TrimSuffix(data, []byte("\n"))
-		data = bytes.TrimSuffix(data, []byte("\r"))
-		switch {
-		case len(data) == 0:
-			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialEmpty",
-				"the key of provider %s is empty", name).Hint("Put the key into the provider's Secret.")
-		case len(data) > maxKeyBytes:
-			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
-				"the key of provider %s is over %d bytes", name, maxKeyBytes)
-		case bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-			return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
-				"the key of provider %s holds white space, a line break or a character outside ASCII", name).
-				Hint("Write the Secret again without quotes, spaces or line breaks.")
-		}
-		return Secret{value: string(data)}, nil
+	type known struct {
+		info fs.FileInfo
+		key  Secret
 	}
+	var last atomic.Pointer[known]
+	return func() (Secret, error) {
+		info, err := os.Stat(path)
+		if before := last.Load(); err == nil && before != nil && unchanged(before.info, info) {
+			return before.key, nil
+		}
+		key, bad := readKey(path, name)
+		if bad != nil {
+			last.Store(nil)
+			return Secret{}, bad
+		}
+		if err == nil && time.Since(info.ModTime()) > settled {
+			last.Store(&known{info, key})
+		}
+		return key, nil
+	}
+}
+
+// unchanged says that a path leads to the file that it led to before, as it was.
+func unchanged(before, now fs.FileInfo) bool {
+	return os.SameFile(before, now) && before.Size() == now.Size() && before.Mode() == now.Mode() && before.ModTime().Equal(now.ModTime())
+}
+
+// readKey reads a key out of its file. Its errors are *fault.Fault.
+func readKey(path, name string) (Secret, error) {
+	data, err := readBounded(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialNotMounted",
+			"the key of provider %s is not mounted in this pod", name).
+			Hint("Check the provider's Secret; a provider added after the pod started needs a new pod.")
+	case err != nil:
+		return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialUnreadable",
+			"the key of provider %s cannot be read", name).Because(err)
+	}
+	data = bytes.TrimSuffix(data, []byte("\n"))
+	data = bytes.TrimSuffix(data, []byte("\r"))
+	switch {
+	case len(data) == 0:
+		return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialEmpty",
+			"the key of provider %s is empty", name).Hint("Put the key into the provider's Secret.")
+	case len(data) > maxKeyBytes:
+		return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
+			"the key of provider %s is over %d bytes", name, maxKeyBytes)
+	case bytes.ContainsFunc(data, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return Secret{}, fault.New(fault.VisionAdapterUnavailable, "CredentialMalformed",
+			"the key of provider %s holds white space, a line break or a character outside ASCII", name).
+			Hint("Write the Secret again without quotes, spaces or line breaks.")
+	}
+	return Secret{value: string(data)}, nil
 }
 
 // errNotRegular is a key file that is a directory, a FIFO or a device.

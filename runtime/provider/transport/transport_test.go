@@ -411,3 +411,60 @@ func TestASecretPrintsAsRedacted(t *testing.T) {
 		t.Errorf("the key shows: %s", text)
 	}
 }
+
+// TestAKeyThatIsKeptIsReadAgainWhenItsFileIsAnotherOne replaces a file that is old
+// enough for its key to be kept, in each of the ways in which keys are rotated.
+func TestAKeyThatIsKeptIsReadAgainWhenItsFileIsAnotherOne(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Now().Add(-time.Hour).Truncate(time.Second)
+	put := func(name, text string, at time.Time) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to string) {
+		t.Helper()
+		if err := os.Symlink(to, filepath.Join(dir, "new")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "key")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	source := transport.KeyFile(filepath.Join(dir, "key"), "team/x")
+	wants := func(step, want string) {
+		t.Helper()
+		for range 2 {
+			if got, err := source(); err != nil || got.Reveal() != want {
+				t.Errorf("%s: %q, %v", step, got.Reveal(), err)
+			}
+		}
+	}
+	put("1", "key-1", old)
+	link("1")
+	wants("at first", "key-1")
+	put("2", "key-2", old)
+	link("2")
+	wants("behind a link to a file of the same size and time", "key-2")
+	put("2", "key-3", old.Add(time.Second))
+	wants("written over", "key-3")
+	put("2", "key-44", old.Add(time.Second))
+	wants("written over at the same time by another length", "key-44")
+	put("2", "key-5", time.Now())
+	wants("written over just now", "key-5")
+	put("2", "key-6", time.Now())
+	wants("and once more", "key-6")
+	if err := os.Remove(filepath.Join(dir, "2")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source(); err == nil || fault.As(err).Reason != "CredentialNotMounted" {
+		t.Errorf("without the file: %v", err)
+	}
+	put("2", "key-7", old)
+	wants("back again", "key-7")
+}
