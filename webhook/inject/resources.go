@@ -11,9 +11,10 @@ import (
 // DefaultResources are what the runtime asks for where neither the policy nor
 // the operator says otherwise: 10m of CPU and 32Mi of memory, at most 256Mi of
 // memory, and no CPU limit, which would only slow the agent's calls down. The
-// runtime holds up to 64 MiB of images at once, whatever the number of requests,
-// and up to 64 MiB besides: replies, the cache in memory, the program itself. Go's
-// collector then still has as much again before it must hurry.
+// runtime sizes itself by that limit: a third of what it leaves beside 64 MiB is the
+// most that it holds of images at once, whatever the number of requests, and as much
+// of model requests; the last third is for the smaller copy of an image, or for Go's
+// collector. The 64 MiB are for replies, the cache in memory and the program itself.
 func DefaultResources() corev1.ResourceRequirements {
 	return corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{
