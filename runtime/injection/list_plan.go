@@ -48,6 +48,9 @@ type ListPlan struct {
 	list   *List
 	key    []byte
 	viewed Viewed
+	// standing is what Standing found, once it has looked.
+	standing []string
+	looked   bool
 }
 
 // Decision is the answer to a list.
