@@ -86,7 +86,7 @@ type Engine struct {
 	lookRoom int64
 	threads  *thread.Table // calls of conversations that vendors keep
 	// unsigned are the conversations that go without their signed reasoning.
-	unsigned *lru.Cache[conversation, struct{}]
+	unsigned *lru.Cache[conversation, unsignedWay]
 	looking  *semaphore.Weighted // of lookRoom: bytes of requests' images that are looked at
 }
 
@@ -115,7 +115,7 @@ func New(o Options) *Engine {
 		shrinking: semaphore.NewWeighted(1),
 		threads:   thread.New(thread.Options{}),
 	}
-	e.unsigned, _ = lru.New[conversation, struct{}](mostConversations) // fails for a size below 1 alone
+	e.unsigned, _ = lru.New[conversation, unsignedWay](mostConversations) // fails for a size below 1 alone
 	e.prepareLooks()
 	e.cache.OnStoreError(func(err error) { o.Logger.Warn("keeping observations on disk failed", "error", err) })
 	return e

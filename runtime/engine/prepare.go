@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
@@ -72,6 +73,7 @@ type preparation struct {
 	edits    []message.Edit
 	touched  bool // an edit changes what the model is shown
 	body     *message.Spliced
+	header   http.Header // what the body needs said beside it
 	record   Record
 }
 
@@ -197,7 +199,7 @@ func (p *preparation) splice() *fault.Fault {
 		edits = append(edits, message.Edit{Span: at, Segments: []message.Segment{{Text: name}}})
 	}
 	p.edits = edits
-	return p.spliced(p.engine.signaturesRefused(p))
+	return p.spliced(p.engine.wayWithout(p))
 }
 
 // logPrepared writes the one line of a request in which images were shown: which

@@ -6,6 +6,7 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -36,45 +37,68 @@ func (p *preparation) conversation() conversation {
 	return conversation(h.Sum(nil))
 }
 
-// signaturesRefused reports whether the request's conversation goes without its
-// signed reasoning, since its vendor refused that once.
-func (e *Engine) signaturesRefused(p *preparation) bool {
+// unsignedWay is how a conversation goes without its signed reasoning.
+type unsignedWay int
+
+const (
+	// dropped: what is signed is left out of the body.
+	dropped unsignedWay = iota + 1
+	// letDrop: the vendor is asked to leave out what does not fit.
+	letDrop
+)
+
+// wayWithout is how the request's conversation goes without its signed reasoning,
+// since its vendor refused that once; 0 when it did not.
+func (e *Engine) wayWithout(p *preparation) unsignedWay {
 	if len(p.scanned.Signatures) == 0 || e.unsigned.Len() == 0 {
-		return false
+		return 0
 	}
-	_, refused := e.unsigned.Get(p.conversation())
-	return refused
+	way, _ := e.unsigned.Get(p.conversation())
+	return way
 }
 
 // Retry gives another body to send once, where the upstream refused the request
 // for signed reasoning that belongs to another conversation, and edits of ours may
-// have made it one: the same without that reasoning. Later requests of the
-// conversation go without it from the start. ok is false for any other reply.
+// have made it one: the same without that reasoning, in the way that the vendor
+// documents. Later requests of the conversation go the same way from the start. ok
+// is false for any other reply.
 func (p *Prepared) Retry(status int, reply []byte) (body *message.Spliced, ok bool) {
 	of := p.of
 	if status != statusBadRequest || !of.touched || len(of.scanned.Signatures) == 0 || p.Record.SignaturesDropped {
 		return nil, false
 	}
-	if !refusesSignature(of.request.Dialect, reply) || of.spliced(true) != nil || !of.record.SignaturesDropped {
+	way := refusesSignature(of.request.Dialect, reply)
+	if way == letDrop {
+		if _, ok := injection.LetDrop(of.request.Body); !ok { // thinking is off, or it was asked already
+			way = dropped
+		}
+	}
+	if way == 0 || of.spliced(way) != nil || !of.record.SignaturesDropped {
 		return nil, false
 	}
-	of.engine.unsigned.Add(of.conversation(), struct{}{})
+	of.engine.unsigned.Add(of.conversation(), way)
 	p.Body, p.Record = of.body, of.record
 	of.engine.options.Logger.Warn("signed reasoning refused; sent again without it", "route", p.Record.Route)
 	return p.Body, true
 }
 
+// Header is what the body needs said beside the client's headers; nil for nothing.
+func (p *Prepared) Header() http.Header { return p.of.header }
+
 const statusBadRequest = 400
 
-// refusesSignature reports whether an error of a vendor says that signed reasoning
-// does not belong to the conversation. Only OpenAI has a code for it; the others
-// say it in the message of their error for any bad request:
+// refusesSignature says what an error of a vendor's, which says that signed
+// reasoning does not belong to the conversation, asks for; 0 for any other error.
+// Only OpenAI has a code for it; the others say it in the message of their error
+// for any bad request:
 //
 //   - Anthropic: "messages.1.content.0: Invalid `signature` in `thinking` block", and
+//     behind that "The block is bound to a different conversation. Remove the block, or
+//     set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block"."; or
 //     "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified"
 //   - Gemini: "… thought signature is not valid", "Corrupted thought signature", "missing a thought_signature"
 //   - OpenAI: code "invalid_encrypted_content"
-func refusesSignature(d message.Dialect, reply []byte) bool {
+func refusesSignature(d message.Dialect, reply []byte) unsignedWay {
 	var said struct {
 		Error struct {
 			Type    string          `json:"type"`
@@ -84,31 +108,36 @@ func refusesSignature(d message.Dialect, reply []byte) bool {
 		} `json:"error"`
 	}
 	if json.Unmarshal(reply, &said) != nil {
-		return false
+		return 0
 	}
 	text := strings.ToLower(said.Error.Message)
-	switch d {
-	case message.OpenAIResponses, message.OpenAIChat:
-		return string(said.Error.Code) == `"invalid_encrypted_content"`
-	case message.AnthropicMessages:
-		return said.Error.Type == "invalid_request_error" && strings.Contains(text, "thinking") &&
-			(strings.Contains(text, "signature") || strings.Contains(text, "cannot be modified"))
-	case message.GeminiContents:
-		return said.Error.Status == "INVALID_ARGUMENT" && (strings.Contains(text, "thought signature") || strings.Contains(text, "thought_signature"))
+	has := func(words string) bool { return strings.Contains(text, words) }
+	switch {
+	case d == message.OpenAIResponses && string(said.Error.Code) == `"invalid_encrypted_content"`:
+		return dropped
+	case d == message.AnthropicMessages && said.Error.Type == "invalid_request_error" && has("prefix_mismatch_behavior"):
+		return letDrop
+	case d == message.AnthropicMessages && said.Error.Type == "invalid_request_error" && has("thinking") && (has("signature") || has("cannot be modified")):
+		return dropped
+	case d == message.GeminiContents && said.Error.Status == "INVALID_ARGUMENT" && (has("thought signature") || has("thought_signature")):
+		return dropped
 	}
-	return false
+	return 0
 }
 
 // spliced lays the body out, without signed reasoning where that has been refused.
-func (p *preparation) spliced(unsigned bool) *fault.Fault {
-	edits := p.edits
-	if unsigned {
-		if drop := injection.DropSignatures(p.scanned, p.request.Body); len(drop) > 0 {
-			edits = append(edits[:len(edits):len(edits)], drop...)
-			p.record.SignaturesDropped = true
+func (p *preparation) spliced(way unsignedWay) *fault.Fault {
+	var more []message.Edit
+	switch way {
+	case dropped:
+		more = injection.DropSignatures(p.scanned, p.request.Body)
+	case letDrop:
+		if more, _ = injection.LetDrop(p.request.Body); len(more) > 0 {
+			p.header = http.Header{"Anthropic-Beta": {injection.BindingBeta}}
 		}
 	}
-	body, err := message.Splice(p.request.Body, edits)
+	p.record.SignaturesDropped = len(more) > 0
+	body, err := message.Splice(p.request.Body, append(p.edits[:len(p.edits):len(p.edits)], more...))
 	if err != nil {
 		return fault.As(err)
 	}

@@ -317,6 +317,35 @@ func TestSignedReasoningThatIsRefusedBesideAnEditIsLeftOutOnceAndForGood(t *test
 	}
 }
 
+func TestAVendorThatOffersItIsAskedToLeaveOutReasoningThatDoesNotFit(t *testing.T) {
+	r := newRig(t)
+	r.use(proxied(func(d *router.Document) { d.Providers[0].Transport = router.TransportAnthropicMessages }))
+	path := r.file("a.png", square(t, 40, 7))
+	body := `{"model":"see","max_tokens":9,"messages":[{"role":"user","content":"look"},
+{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s1"},{"type":"tool_use","id":"toolu_0001","name":"view_image","input":{"path":"` + path + `"}}]},
+{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_0001","content":"read"}]}]}`
+	refusal := []byte("{\"error\":{\"type\":\"invalid_request_error\",\"message\":\"messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \\\"drop_block\\\".\"}}")
+	_, p := r.prepareAs(message.AnthropicMessages, body)
+	if p.Header() != nil {
+		t.Errorf("headers before: %v", p.Header())
+	}
+	again, ok := p.Retry(400, refusal)
+	if !ok {
+		t.Fatal("no second try")
+	}
+	second, err := io.ReadAll(again.Reader())
+	must(t, err)
+	if !bytes.Contains(second, []byte(`"prefix_mismatch_behavior":"drop_block"`)) || !bytes.Contains(second, []byte(`"signature":"s1"`)) {
+		t.Errorf("the second try is %.400s", second)
+	}
+	if got := p.Header().Get("Anthropic-Beta"); got != "thinking-binding-controls-2026-08-01" {
+		t.Errorf("the header says %q", got)
+	}
+	if later, p := r.prepareAs(message.AnthropicMessages, body); later != string(second) || p.Header() == nil {
+		t.Errorf("later requests are %.400s", later)
+	}
+}
+
 func TestRequestsThatNoEditTouchedAreNotTriedAgain(t *testing.T) {
 	r := newRig(t)
 	r.use(proxied(func(d *router.Document) { d.Providers[0].Transport = router.TransportAnthropicMessages }))

@@ -42,17 +42,25 @@ func (p *preparation) skipAdded() {
 }
 
 // Tap reads the reply as it passes, for what later requests leave to be
-// remembered: the calls of a conversation that the vendor keeps. Nil means that
-// nothing is to be learnt. The caller closes it behind the last byte.
+// remembered: the calls of a conversation that the vendor keeps, and that it has
+// the images that were put in, once the reply is complete. Nil means that nothing
+// is to be learnt. The caller closes it behind the last byte.
 func (p *Prepared) Tap(contentType string) io.WriteCloser {
 	of := p.of
 	if of.request.Dialect != message.OpenAIResponses || of.request.Counting {
 		return nil
 	}
-	for i := range of.record.Sights {
-		if s := &of.record.Sights[i]; of.scanned.Stateful && s.CallID != "" && s.Outcome == SightInjected {
-			of.engine.threads.MarkAdded(addedName(s.CallID))
+	return of.engine.threads.Tap(contentType, of.markAdded)
+}
+
+// markAdded remembers that the vendor has the images of the request.
+func (p *preparation) markAdded() {
+	if !p.scanned.Stateful {
+		return
+	}
+	for i := range p.record.Sights {
+		if s := &p.record.Sights[i]; s.CallID != "" && s.Outcome == SightInjected {
+			p.engine.threads.MarkAdded(addedName(s.CallID))
 		}
 	}
-	return of.engine.threads.Tap(contentType)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
+	"slices"
 )
 
 // maxPending is how many calls of one reply are remembered, and pendingBytes how
@@ -23,8 +24,11 @@ const (
 // none is asked for before it is known. Write never fails and holds one item at
 // most, of up to MaxItem bytes. Close drops what is not complete. A Tap is for one
 // goroutine.
-func (t *Table) Tap(contentType string) io.WriteCloser {
-	p := &tap{table: t}
+//
+// completed is called, once, when the reply has said that the response is
+// complete: with it, the vendor keeps what the request brought. It may be nil.
+func (t *Table) Tap(contentType string, completed func()) io.WriteCloser {
+	p := &tap{table: t, completed: completed}
 	p.scan.found = p.found
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch kind {
@@ -38,8 +42,11 @@ func (t *Table) Tap(contentType string) io.WriteCloser {
 	return p
 }
 
-// itemDone is the type of the event that tells a whole item.
+// itemDone is the type of the event that tells a whole item, and responseDone are
+// those of the events that end a response which is kept.
 const itemDone = `"response.output_item.done"`
+
+var responseDone = []string{`"response.completed"`, `"response.incomplete"`}
 
 // tap is one reply on its way.
 type tap struct {
@@ -47,10 +54,13 @@ type tap struct {
 	scan   scan
 	lines  *lines // nil for a JSON object
 	closed bool
+	// completed is nil once it was called.
+	completed func()
 
 	response, conversation string
 	// Of the object or event that is being read.
 	done    bool // the event says that an item is complete
+	last    bool // the event says that the response is
 	item    Call
 	hasItem bool
 	pending []Call
@@ -86,7 +96,7 @@ func (p *tap) Close() error {
 // next ends an event.
 func (p *tap) next() {
 	p.scan.reset()
-	p.done, p.item, p.hasItem, p.pending, p.bytes = false, Call{}, false, nil, 0
+	p.done, p.last, p.item, p.hasItem, p.pending, p.bytes = false, false, Call{}, false, nil, 0
 }
 
 // commit remembers what a whole object or event has told.
@@ -99,13 +109,17 @@ func (p *tap) commit() {
 	}
 	p.table.remember(p.pending)
 	p.pending, p.bytes, p.hasItem = nil, 0, false
+	if p.completed != nil && (p.last || p.lines == nil) {
+		p.completed()
+		p.completed = nil
+	}
 }
 
 // found takes a member that the scan gives out.
 func (p *tap) found(m member, text []byte) {
 	switch m {
 	case typeMember:
-		p.done = string(text) == itemDone
+		p.done, p.last = string(text) == itemDone, slices.Contains(responseDone, string(text))
 	case idMember:
 		p.response = shortString(text)
 	case conversationName:

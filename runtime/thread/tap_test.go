@@ -56,7 +56,7 @@ func allKnown(t *Table) map[string]Call {
 func tapped(tb testing.TB, contentType, reply string, size int) map[string]Call {
 	tb.Helper()
 	table := New(Options{})
-	tap := table.Tap(contentType)
+	tap := table.Tap(contentType, nil)
 	for piece := range slices.Chunk([]byte(reply), size) {
 		if n, err := tap.Write(piece); n != len(piece) || err != nil {
 			tb.Fatalf("wrote %d of %d: %v", n, len(piece), err)
@@ -154,7 +154,7 @@ func TestTap(t *testing.T) {
 
 func TestACallIsKnownOnceTheBytesThatTellItHavePassed(t *testing.T) {
 	table := New(Options{})
-	tap := table.Tap(asEvents)
+	tap := table.Tap(asEvents, nil)
 	text := stream("\n", view)
 	end := strings.LastIndex(text, "}")
 	_, _ = tap.Write([]byte(text[:end]))
@@ -169,7 +169,7 @@ func TestACallIsKnownOnceTheBytesThatTellItHavePassed(t *testing.T) {
 
 func TestATapThatIsClosedTakesNothing(t *testing.T) {
 	table := New(Options{})
-	tap := table.Tap(asJSON)
+	tap := table.Tap(asJSON, nil)
 	_, _ = tap.Write([]byte(reply(view)[:40]))
 	_ = tap.Close()
 	if n, err := tap.Write([]byte(reply(view)[40:])); n != len(reply(view))-40 || err != nil || table.Len() != 0 {
@@ -197,7 +197,7 @@ func TestAReplyOfVeryManyCallsIsBounded(t *testing.T) {
 func TestATapHoldsLittle(t *testing.T) {
 	table := New(Options{})
 	for contentType, head := range map[string]string{asJSON: `{"id":"r","output":["`, asEvents: `data: {"item":"`} {
-		within := table.Tap(contentType).(*tap)
+		within := table.Tap(contentType, nil).(*tap)
 		_, _ = within.Write([]byte(head))
 		for range 64 {
 			_, _ = within.Write([]byte(strings.Repeat("A", 64<<10)))
@@ -208,7 +208,7 @@ func TestATapHoldsLittle(t *testing.T) {
 		if within.scan.buf != nil {
 			t.Errorf("%s: %d bytes of what is too long are held", contentType, cap(within.scan.buf))
 		}
-		behind := table.Tap(contentType).(*tap)
+		behind := table.Tap(contentType, nil).(*tap)
 		_, _ = behind.Write([]byte(head + strings.Repeat("A", MaxItem/2) + `"`))
 		if held := cap(behind.scan.buf); held > smallBuffer {
 			t.Errorf("%s: %d bytes are held behind an item", contentType, held)
@@ -285,7 +285,7 @@ func BenchmarkTap(b *testing.B) {
 			b.SetBytes(int64(len(tc.text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				tap := table.Tap(tc.contentType)
+				tap := table.Tap(tc.contentType, nil)
 				for _, piece := range pieces {
 					_, _ = tap.Write(piece)
 				}

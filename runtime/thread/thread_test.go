@@ -117,7 +117,7 @@ func TestATableIsSafeForConcurrentUse(t *testing.T) {
 	for n := range 8 {
 		all.Go(func() {
 			for range 50 {
-				tap := table.Tap("application/json")
+				tap := table.Tap("application/json", nil)
 				_, _ = fmt.Fprintf(tap, `{"id":"r","output":[{"type":"function_call","call_id":"call_%d","name":"n","arguments":"{}"}]}`, n)
 				_ = tap.Close()
 				if got, ok := table.Find(call(n).ID); !ok || got.Name != "n" {

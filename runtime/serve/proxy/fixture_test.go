@@ -183,6 +183,7 @@ func (w *world) idle() {
 
 // fake is a Preparation that tests decide for.
 type fake struct {
+	header   http.Header
 	tap      io.WriteCloser
 	retry    func(status int, reply []byte) (*message.Spliced, bool)
 	released func()
@@ -194,6 +195,8 @@ func (f *fake) Release() {
 	}
 }
 func (f *fake) Tap(string) io.WriteCloser { return f.tap }
+func (f *fake) Header() http.Header       { return f.header }
+
 func (f *fake) Retry(status int, reply []byte) (*message.Spliced, bool) {
 	if f.retry == nil {
 		return nil, false

@@ -78,6 +78,9 @@ type Preparation interface {
 	// Retry gives another body, to be sent once in place of the one that a reply
 	// of this status refuses; ok is false where the reply is the answer.
 	Retry(status int, reply []byte) (body *message.Spliced, ok bool)
+	// Header is what the body needs said beside the client's headers; mostly nil. It
+	// is asked for each time that a body is sent.
+	Header() http.Header
 }
 
 // Outcomes of a request besides the kinds of the faults that refuse it.

@@ -54,7 +54,7 @@ func (x *trip) relay(p *Prepared, resp *http.Response) {
 // tapOf is what learns from a reply; nil for one that nothing is to be learnt
 // from, or that cannot be read.
 func tapOf(p *Prepared, resp *http.Response) io.WriteCloser {
-	if p.Preparation == nil || resp.Header.Get("Content-Encoding") != "" {
+	if p.Preparation == nil || resp.StatusCode >= http.StatusMultipleChoices || resp.Header.Get("Content-Encoding") != "" {
 		return nil
 	}
 	return p.Tap(resp.Header.Get("Content-Type"))

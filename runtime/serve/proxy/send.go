@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +49,7 @@ func (x *trip) forward(p *Prepared) {
 		headers["Accept-Encoding"] = []string{"identity"} // so that Tap can read it
 	}
 	send := func(body content) (*http.Response, error) {
-		req, err := x.request(ctx, p, headers, body)
+		req, err := x.request(ctx, p, withAdded(headers, p.Preparation), body)
 		if err != nil {
 			return nil, err
 		}
@@ -65,6 +67,22 @@ func (x *trip) forward(p *Prepared) {
 	defer func() { _ = resp.Body.Close() }()
 	x.Status, x.Answering = resp.StatusCode, time.Since(x.Began)
 	x.relay(p, resp)
+}
+
+// withAdded are headers, and behind their values those that the body needs said.
+func withAdded(headers http.Header, p Preparation) http.Header {
+	if p == nil {
+		return headers
+	}
+	added := p.Header()
+	if len(added) == 0 {
+		return headers
+	}
+	all := maps.Clone(headers)
+	for name, values := range added {
+		all[name] = slices.Concat(all[name], values)
+	}
+	return all
 }
 
 // tryAgain sends another body, once, where the reply refuses the first and there
