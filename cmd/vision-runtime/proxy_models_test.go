@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net/http/httptest"
 	"slices"
@@ -139,17 +140,19 @@ func (m *models) agent(name string, stream bool) loop.Client {
 // tools is where the agents' tools work.
 func (m *models) tools() *loop.Workspace { return &loop.Workspace{Dir: m.workspace} }
 
-// again ends the runtime and starts it with another configuration.
-func (m *models) again(change func(*serveConfig)) {
+// restart ends the runtime and starts it at the same addresses.
+func (m *models) restart() { m.restartAs(nil) }
+
+// restartAs is restart with a configuration that may be another.
+func (m *models) restartAs(change func(*serveConfig)) {
 	m.t.Helper()
-	if m.server != nil {
-		if err := m.server.shutdown(5 * time.Second); err != nil {
-			m.t.Fatal(err)
-		}
-	}
 	cfg := m.config()
+	cfg.listen, cfg.healthListen = m.server.agentsAt.String(), m.server.healthAt.String()
 	if change != nil {
 		change(&cfg)
+	}
+	if err := m.server.shutdown(5 * time.Second); err != nil {
+		m.t.Fatal(err)
 	}
 	m.log = &lines{}
 	s, err := start(cfg, newLogger(m.log, slog.LevelDebug))
@@ -158,6 +161,29 @@ func (m *models) again(change func(*serveConfig)) {
 	}
 	m.server = s
 	m.t.Cleanup(func() { _ = s.shutdown(time.Second) })
+}
+
+// metrics is what the runtime counts.
+func (m *models) metrics(t *testing.T) string {
+	t.Helper()
+	return string(get(t, "http://"+m.server.healthAt.String()+"/metrics").body)
+}
+
+// before is an agent that something happens to before it sends its n-th request, from
+// 0 on.
+type before struct {
+	loop.Client
+	send map[int]func()
+	sent int
+}
+
+// Send asks the model.
+func (b *before) Send(ctx context.Context) (loop.Said, error) {
+	if happens := b.send[b.sent]; happens != nil {
+		happens()
+	}
+	b.sent++
+	return b.Client.Send(ctx)
 }
 
 // play plays a scenario to its end, and is what came of it.
