@@ -123,7 +123,7 @@ func openListeners(cfg serveConfig) (agents, probes net.Listener, err error) {
 func (a *app) routes(proxied bool) []serve.Route {
 	paths := rest.Routes(rest.Options{
 		View: a.view, Upload: a.upload, MaxImageBytes: a.engine.MaxImageBytes, Reference: a.engine.Reference,
-		Review: a.review, MaxReviewBytes: a.engine.MaxBodyBytes, Router: a.routerStatus, Version: buildVersion(),
+		Review: a.review, Inject: a.inject, MaxReviewBytes: a.engine.MaxBodyBytes, Router: a.routerStatus, Version: buildVersion(),
 	})
 	if proxied {
 		paths = append(paths, a.proxyRoutes()...)

@@ -65,8 +65,9 @@ type preparation struct {
 	form    string
 	images  []preflight.Image // of the body
 	plan    *injection.Plan
-	found   []resolved // for each sight of the plan
-	letGo   func()     // of what was found
+	viewed  injection.Viewed // what the caller says that its tools viewed; mostly nil
+	found   []resolved       // for each sight of the plan
+	letGo   func()           // of what was found
 	// admitted are the images that record.Decisions are about, in that order.
 	admitted []occurrence
 	shown    []injection.Shown // for each sight
@@ -128,6 +129,13 @@ func (p *preparation) aim(ctx context.Context) *fault.Fault {
 	if p.target, bad = p.snapshot.target(p.entry); bad != nil {
 		return bad
 	}
+	p.shape()
+	p.record.Route = p.entry.Route.String()
+	return nil
+}
+
+// shape finds the form in which the model is shown images.
+func (p *preparation) shape() {
 	p.rules = injection.RulesOf(p.profile.Injection)
 	p.form = p.rules.Mode
 	if p.form == router.InjectionAuto {
@@ -136,8 +144,7 @@ func (p *preparation) aim(ctx context.Context) *fault.Fault {
 			p.form = router.InjectionObservation
 		}
 	}
-	p.record.Route, p.record.Form, p.record.HistoryNotVisible = p.entry.Route.String(), p.form, p.scanned.Stateful
-	return nil
+	p.record.Form, p.record.HistoryNotVisible = p.form, p.scanned.Stateful
 }
 
 // look gathers every image of the request: those of its body, and those that
@@ -162,6 +169,7 @@ func (p *preparation) look(ctx context.Context) *fault.Fault {
 	if len(p.plan.Sights) == 0 {
 		return nil
 	}
+	p.recall()
 	var bad *fault.Fault
 	if p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits); bad != nil {
 		return bad

@@ -142,6 +142,9 @@ func (p *preparation) sighted(i int) preflight.Image {
 // review judges by the model's own terms; where images are shown as text, by the
 // policy's alone, since the model gets none. What looks at them judges for itself.
 func (s *snapshot) review(p *preparation, in preflight.Input) preflight.Verdict {
+	if p.entry.Provider == nil {
+		return preflight.NewTerms(p.profile.Limits, p.foreign()).Review(in)
+	}
 	if p.form == router.InjectionObservation {
 		return preflight.NewTerms(p.profile.Limits, preflight.Candidate{Route: p.entry.Route.String()}).Review(in)
 	}

@@ -45,13 +45,7 @@ func (e *Engine) entry(ctx context.Context, snap *snapshot, d message.Dialect, n
 		return router.Entry{}, fault.New(fault.InvalidToolInput, "ModelMissing", "the request names no model").
 			With("field", "model").Hint("Name a model or a route of the policy.")
 	}
-	catalog := snap.doc.Catalog(snap.profile)
-	found, ok := catalog.Named(name, d.Transport())
-	if !ok {
-		if lists := e.listed(ctx, snap, catalog); lists != nil {
-			found, ok = catalog.WithDiscovered(lists).Named(name, d.Transport())
-		}
-	}
+	found, ok := e.named(ctx, snap, d, name)
 	if !ok {
 		return router.Entry{}, unserved(name, "no provider of the policy has it")
 	}
@@ -65,6 +59,19 @@ func (e *Engine) entry(ctx context.Context, snap *snapshot, d message.Dialect, n
 	default:
 		return entry, nil
 	}
+}
+
+// named looks a model up by its route or name: among those that are declared, and
+// then among those that endpoints tell.
+func (e *Engine) named(ctx context.Context, snap *snapshot, d message.Dialect, name string) (router.Named, bool) {
+	catalog := snap.doc.Catalog(snap.profile)
+	found, ok := catalog.Named(name, d.Transport())
+	if !ok && name != "" {
+		if lists := e.listed(ctx, snap, catalog); lists != nil {
+			found, ok = catalog.WithDiscovered(lists).Named(name, d.Transport())
+		}
+	}
+	return found, ok
 }
 
 // listed are the models that the endpoints which tell them list; nil when none does.

@@ -123,16 +123,18 @@ func inMemory(picture *Picture) *Picture {
 // assistant's: what is among them is not shown again.
 func (p *ListPlan) Standing() []string {
 	if !p.looked {
-		p.standing, p.looked = p.list.shownAfter(), true
+		p.standing, p.looked = p.shownAfter(), true
 	}
 	return p.standing
 }
 
-// shownAfter are the digests of the images in messages after the newest one of the assistant's.
-func (l *List) shownAfter() []string {
+// shownAfter are the digests of the images in messages after the newest one of the
+// assistant's, but for our own, which are replaced.
+func (p *ListPlan) shownAfter() []string {
+	l := p.list
 	var digests []string
 	for i := l.ai + 1; i < len(l.messages); i++ {
-		if kindOf(l.body, memberOf(l.body, l.messages[i].extra, MarkerMember)) != '{' {
+		if !slices.ContainsFunc(p.ours, func(o oursMessage) bool { return o.at == i }) {
 			digests = append(digests, digestsOf(l.body, l.messages[i].content)...)
 		}
 	}

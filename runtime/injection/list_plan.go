@@ -48,6 +48,8 @@ type ListPlan struct {
 	list   *List
 	key    []byte
 	viewed Viewed
+	// ours are the list's messages of ours.
+	ours []oursMessage
 	// standing is what Standing found, once it has looked.
 	standing []string
 	looked   bool
@@ -89,8 +91,8 @@ func (l *List) Plan(rules *Rules, key []byte, viewed Viewed) *ListPlan {
 // decide fills in the sights and what is removed, and gives the reason.
 func (p *ListPlan) decide() string {
 	l := p.list
-	ours := l.ours(p.key)
-	for _, o := range ours {
+	p.ours = l.ours(p.key)
+	for _, o := range p.ours {
 		if o.at < l.ai || !o.whole {
 			p.Remove = append(p.Remove, o.at)
 		}
@@ -109,7 +111,7 @@ func (p *ListPlan) decide() string {
 		calls[i] = p.Sights[i].CallID
 	}
 	there := false
-	for _, o := range ours {
+	for _, o := range p.ours {
 		if o.at < l.ai || !o.whole {
 			continue
 		}
@@ -163,7 +165,7 @@ func (p *ListPlan) look() (reason string) {
 func (p *ListPlan) sight(call *listCall, answer *listMessage) Sight {
 	s := Sight{
 		ID: call.id, Kind: Called, Turn: p.list.ai, Call: -1, Result: -1, Text: -1,
-		Tool: call.name, CallID: call.id, Fresh: true, State: Wanted,
+		Tool: call.name, CallID: call.id, Fresh: true, Weak: weakID(call.id, call.name), State: Wanted,
 	}
 	path, named := call.argument(p.rules.PathArguments...)
 	s.Path = path

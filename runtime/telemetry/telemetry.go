@@ -38,6 +38,10 @@ const (
 	Allowed  = "allowed"
 	Degraded = "degraded"
 	Denied   = "denied"
+	// Changed is a question about messages whose answer changes them, and Unchanged
+	// one whose answer leaves them as they are.
+	Changed   = "changed"
+	Unchanged = "unchanged"
 	// other is a kind that is not on the list.
 	other = "other"
 )
@@ -48,10 +52,11 @@ var kinds = []string{
 	string(fault.QuotaExceeded), string(fault.RouterUnavailable), string(fault.VisionAdapterUnavailable), string(fault.VisionObservationFailed),
 }
 
-// viewOutcomes, uploadOutcomes and reviewOutcomes are the values of the label outcome, sorted.
+// viewOutcomes, uploadOutcomes, reviewOutcomes and injectOutcomes are the values of the label outcome, sorted.
 var (
 	viewOutcomes   = slices.Sorted(slices.Values(append([]string{Cached, Observed}, kinds...)))
 	uploadOutcomes = slices.Sorted(slices.Values(append([]string{Kept}, kinds...)))
+	injectOutcomes = slices.Sorted(slices.Values(append([]string{Changed, Unchanged}, kinds...)))
 	reviewOutcomes = slices.Sorted(slices.Values(append([]string{Allowed, Degraded, Denied}, kinds...)))
 )
 
@@ -90,6 +95,7 @@ type Metrics struct {
 	views     counter
 	uploads   counter
 	reviews   counter
+	injects   counter
 	seconds   atomic.Int64 // sum of views' durations, in microseconds
 	inFlight  atomic.Int64
 	fallbacks atomic.Int64
@@ -99,7 +105,10 @@ type Metrics struct {
 
 // New returns counters at zero of a process that started at a given time.
 func New(started time.Time) *Metrics {
-	return &Metrics{started: started, views: newCounter(viewOutcomes), uploads: newCounter(uploadOutcomes), reviews: newCounter(reviewOutcomes)}
+	return &Metrics{
+		started: started, views: newCounter(viewOutcomes), uploads: newCounter(uploadOutcomes),
+		reviews: newCounter(reviewOutcomes), injects: newCounter(injectOutcomes),
+	}
 }
 
 // ViewStarted counts a view as in flight. The function it returns counts it as
@@ -122,6 +131,9 @@ func (m *Metrics) UploadEnded(outcome string) { m.uploads.add(outcome) }
 
 // ReviewEnded counts a review by its outcome: Allowed, Degraded, Denied or a fault.Kind.
 func (m *Metrics) ReviewEnded(outcome string) { m.reviews.add(outcome) }
+
+// InjectEnded counts a question about messages by its outcome: Changed, Unchanged or a fault.Kind.
+func (m *Metrics) InjectEnded(outcome string) { m.injects.add(outcome) }
 
 // State is what the metrics say of the runtime at a moment, as its parts tell.
 type State struct {
@@ -156,6 +168,7 @@ func (m *Metrics) Write(w io.Writer, state State) error {
 	fmt.Fprintf(out, "vision_view_fallbacks_total %d\n", m.fallbacks.Load())
 	m.uploads.write(out, "vision_upload_requests_total", "Uploads answered, by outcome: kept, or the error's kind.")
 	m.reviews.write(out, "vision_review_requests_total", "Reviews of model requests, by outcome: allowed, degraded (allowed with images left out), denied, or the kind of the error for which there was no verdict.")
+	m.injects.write(out, "vision_inject_requests_total", "Questions what to show in messages, by outcome: changed, unchanged, or the error's kind.")
 	m.proxied.write(out)
 	m.upstream.write(out)
 	head(out, "vision_upstream_circuit_open", "gauge", "Whether an endpoint is not asked at the moment, because it keeps failing.")

@@ -15,7 +15,7 @@ import (
 )
 
 func TestOutcomesAreSortedBecauseTheyAreSearched(t *testing.T) {
-	for _, outcomes := range [][]string{viewOutcomes, uploadOutcomes, reviewOutcomes} {
+	for _, outcomes := range [][]string{viewOutcomes, uploadOutcomes, reviewOutcomes, injectOutcomes} {
 		if !slices.IsSorted(outcomes) || !slices.Contains(outcomes, other) {
 			t.Fatalf("outcomes are not sorted, or not complete: %q", outcomes)
 		}
@@ -38,6 +38,8 @@ func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
 	m.ReviewEnded(Denied)
 	m.ReviewEnded(Denied)
 	m.ReviewEnded(string(fault.InvalidToolInput))
+	m.InjectEnded(Changed)
+	m.InjectEnded(Denied) // no outcome of such a question
 	text := write(t, m, State{
 		Router: Router{Loaded: true, LoadedAt: time.Unix(1700000100, 500e6)}, CacheEntries: 3, CacheBytes: 4096,
 		CircuitOpen: map[string]bool{"team/b@main": true, "team/a@main": false},
@@ -53,6 +55,9 @@ func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
 		`vision_upload_requests_total{outcome="kept"} 1`,
 		`vision_upload_requests_total{outcome="budget_exceeded"} 1`,
 		`vision_upload_requests_total{outcome="other"} 1`,
+		`vision_inject_requests_total{outcome="changed"} 1`,
+		`vision_inject_requests_total{outcome="other"} 1`,
+		`vision_inject_requests_total{outcome="unchanged"} 0`,
 		`vision_review_requests_total{outcome="allowed"} 0`,
 		`vision_review_requests_total{outcome="denied"} 2`,
 		`vision_review_requests_total{outcome="invalid_tool_input"} 1`,

@@ -37,7 +37,7 @@ const (
 // because the policy can change. Nil, and an answer of 0, say nothing.
 type Limit func() int64
 
-// Body is what one path takes as the body of a request: JSON, Image, Model or Proxied.
+// Body is what one path takes as the body of a request: JSON, Image, Model, Messages or Proxied.
 type Body struct {
 	image bool // of an image's type; JSON otherwise
 	// streamed bodies are left to the handler to read, up to what limit says or,
@@ -76,6 +76,13 @@ func Model(limit Limit) *Body {
 		streamed: true, byDefault: DefaultModelBytes, limit: limit,
 		hint: "Review a request of that size in the facts form, which leaves image data out, or refuse it.",
 	}
+}
+
+// Messages takes what Model does, of who owns a conversation and asks about it.
+func Messages(limit Limit) *Body {
+	b := Model(limit)
+	b.hint = "Send fewer messages, or smaller images."
+	return b
 }
 
 // Proxied takes what is sent on to somebody else: as many bytes as limit says, or

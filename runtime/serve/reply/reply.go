@@ -7,6 +7,7 @@ package reply
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -61,13 +62,27 @@ func JSON(w http.ResponseWriter, status int, v any) {
 
 // Raw writes a body that already is JSON.
 func Raw(w http.ResponseWriter, status int, body []byte) {
+	head(w, status, int64(len(body)+1))
+	_, _ = w.Write(append(slices.Clip(body), '\n')) // the caller's bytes may be shared
+}
+
+// Stream writes a body of size bytes that already is JSON, as it is read. One that
+// cannot be read to its end breaks the connection off, so that nobody takes what
+// came for the whole.
+func Stream(w http.ResponseWriter, status int, size int64, body io.Reader) {
+	head(w, status, size)
+	if n, err := io.Copy(w, body); err != nil || n != size {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func head(w http.ResponseWriter, status int, size int64) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Content-Length", strconv.FormatInt(size, 10))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(slices.Clip(body), '\n')) // the caller's bytes may be shared
 }
 
 // Fault writes an error that has no image behind it.

@@ -7,6 +7,7 @@
 //	POST /v1/images           an image's bytes -> {visual_reference, uri, uploaded, created_at}
 //	GET  /v1/references/{id}  the same for an image that was uploaded or looked at
 //	POST /v1/review           a model request -> whether it may be sent, and changed how
+//	POST /v1/inject           messages -> the images to show in them, and where
 //	GET  /v1/router           which router document and which profile are in use
 //	GET  /openapi.json        this API as OpenAPI 3.1
 package rest
@@ -43,9 +44,12 @@ type Options struct {
 	// or -1 when that is not known, and read makes a review of all of it. Errors
 	// carry a *fault.Fault.
 	Review func(ctx context.Context, r io.Reader, size int64, read ReviewReader) (*review.Response, error)
-	// MaxReviewBytes is the largest body of a review now; nil and 0 mean
-	// guard.DefaultModelBytes.
+	// MaxReviewBytes is the largest body of a review, and of messages, now; nil and 0
+	// mean guard.DefaultModelBytes.
 	MaxReviewBytes guard.Limit
+	// Inject answers who asks what to change in messages: r yields the question, size
+	// bytes, or -1 when that is not known. Errors carry a *fault.Fault.
+	Inject func(ctx context.Context, r io.Reader, size int64) (Injected, error)
 	// Router reports the router document in use.
 	Router func() RouterStatus
 	// Version is the runtime's own, as the OpenAPI document gives it.
@@ -81,6 +85,7 @@ func Routes(opts Options) []serve.Route {
 		{Path: "/v1/images", Handler: only(http.MethodPost, uploadImage(opts.Upload)), Body: guard.Image(opts.MaxImageBytes)},
 		{Path: referencesPath + "{id}", Handler: only(http.MethodGet, getReference(opts.Reference))},
 		{Path: "/v1/review", Handler: only(http.MethodPost, reviewRequest(opts.Review)), Body: guard.Model(opts.MaxReviewBytes)},
+		{Path: "/v1/inject", Handler: only(http.MethodPost, inject(opts.Inject)), Body: guard.Messages(opts.MaxReviewBytes)},
 		{Path: "/v1/router", Handler: only(http.MethodGet, router(opts.Router))},
 		{Path: "/openapi.json", Handler: only(http.MethodGet, openAPI(opts.Version))},
 	}

@@ -1,0 +1,45 @@
+// Copyright The Vision Operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/serve/guard"
+	"github.com/visionoperator/vision-operator/runtime/serve/reply"
+)
+
+// Injected is an answer that is written as it is read: it may hold many images.
+type Injected interface {
+	// Len is how long the JSON is, in bytes.
+	Len() int64
+	Reader() io.Reader
+	// Release lets go of the images; it is called once.
+	Release()
+}
+
+// inject answers 200 for every decision, also that nothing is to be changed.
+func inject(ask func(context.Context, io.Reader, int64) (Injected, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body := &source{reader: r.Body}
+		answer, err := ask(r.Context(), body, r.ContentLength)
+		if err == nil {
+			defer answer.Release()
+		}
+		if body.failed != nil {
+			err = body.refusal()
+		}
+		if err != nil {
+			if !body.ended && (body.begun || !guard.Waits(r)) {
+				_, _ = io.Copy(io.Discard, r.Body) // as for an upload
+			}
+			reply.Fault(w, fault.As(err).Normalize())
+			return
+		}
+		reply.Stream(w, http.StatusOK, answer.Len(), answer.Reader())
+	}
+}
