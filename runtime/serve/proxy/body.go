@@ -53,10 +53,6 @@ func (v *received) release() {
 // receive reads the request's body whole, within what may be in flight, and
 // undoes its encoding. Errors carry a *fault.Fault.
 func (x *trip) receive() error {
-	control := http.NewResponseController(x.w)
-	// The server's time for reading ends with the body: what comes after it would
-	// be taken for the client's going away. An error says that there is no such time.
-	defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	coding, f := codingOf(x.r.Header)
 	if f != nil {
 		return f
@@ -68,7 +64,7 @@ func (x *trip) receive() error {
 	ctx, most := x.r.Context(), x.maxBody()
 	var from io.Reader = x.r.Body
 	if n < 0 || n > patientBytes {
-		from = &patient{from: from, control: control}
+		from = &patient{from: from, control: http.NewResponseController(x.w)}
 	}
 	var err error
 	if n > 0 {
@@ -85,7 +81,8 @@ func (x *trip) receive() error {
 	return err
 }
 
-// patient gives a body as long as it likes, if it only keeps coming.
+// patient gives a body as long as it likes, if it only keeps coming. Behind its end
+// the server has no deadline on reading.
 type patient struct {
 	from    io.Reader
 	control *http.ResponseController

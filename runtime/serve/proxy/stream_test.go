@@ -223,6 +223,7 @@ func TestABodyMayTakeLongerThanTheServerReads(t *testing.T) {
 func TestAnInformationalReplyPasses(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusContinue)
 		w.Header().Set("Link", "</x>")
 		w.WriteHeader(http.StatusEarlyHints)
 		w.Header().Del("Link")
@@ -241,7 +242,7 @@ func TestAnInformationalReplyPasses(t *testing.T) {
 	_, _ = io.WriteString(conn, "{}")
 	all, _ := io.ReadAll(lines)
 	hints, rest, _ := strings.Cut(string(all), "HTTP/1.1 200 OK")
-	if !strings.Contains(hints, "103 Early Hints") || !strings.Contains(hints, "Link: </x>") || strings.Contains(rest, "Link:") || !strings.HasSuffix(rest, "ok") {
+	if !strings.Contains(hints, "103 Early Hints") || strings.Contains(hints, "100 Continue") || !strings.Contains(hints, "Link: </x>") || strings.Contains(rest, "Link:") || !strings.HasSuffix(rest, "ok") {
 		t.Errorf("got %q", all)
 	}
 }
