@@ -127,17 +127,23 @@ func (w *world) write(path string, data []byte) {
 // other bytes.
 func (w *world) picture(name string) string {
 	w.t.Helper()
+	path := filepath.Join(w.workspace, name)
+	w.write(path, drawn(w.t, name))
+	return path
+}
+
+// drawn is a PNG; each name gets other bytes.
+func drawn(t testing.TB, name string) []byte {
+	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 64, 48))
 	for i, c := range name {
 		img.Set(i%64, i/64, color.RGBA{R: uint8(c), G: uint8(i), A: 255})
 	}
 	var out bytes.Buffer
 	if err := png.Encode(&out, img); err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
-	path := filepath.Join(w.workspace, name)
-	w.write(path, out.Bytes())
-	return path
+	return out.Bytes()
 }
 
 // start runs a runtime in this process until the test ends; its log is returned too.
