@@ -89,6 +89,7 @@ func (d *demo) steps() []step {
 		{"Ask the same again", d.lookAgain},
 		{"ViewImage of a picture of a sentence made up just now", d.lookAtSentence},
 		{"ViewImage over MCP", d.lookOverMCP},
+		{"The model proxy: an agent's own tool read a picture, and the model is asked what it says", d.converse},
 		{"Upload a picture that the pod has no file of, and look at it by its reference", d.uploadPicture},
 		{"Restart the runtime's container: observations and uploads outlive it", d.restartRuntime},
 		{"Lower the policy's image limit, watch the running runtime obey, and put it back", d.lowerLimit},
