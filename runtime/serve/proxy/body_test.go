@@ -48,7 +48,7 @@ func TestOfThoseThatHoldSomeOneAloneWaitsForMore(t *testing.T) {
 
 func TestNothingIsReadBehindAClosedGate(t *testing.T) {
 	var g gate
-	first, second := g.body(strings.NewReader("first")), g.body(strings.NewReader("second"))
+	first, second := g.body(strings.NewReader("first"), 5), g.body(strings.NewReader("second"), 6)
 	if got, err := io.ReadAll(first); err != nil || string(got) != "first" {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -57,7 +57,7 @@ func TestNothingIsReadBehindAClosedGate(t *testing.T) {
 		close(slow)
 		<-let
 		return 0, io.EOF
-	}))
+	}), 1)
 	go func() { _, _ = third.Read(make([]byte, 1)) }()
 	<-slow
 	closed := make(chan int64)
@@ -70,6 +70,9 @@ func TestNothingIsReadBehindAClosedGate(t *testing.T) {
 	close(let)
 	if sent := <-closed; sent != 5 {
 		t.Errorf("%d bytes were sent", sent)
+	}
+	if n, err := first.Read(make([]byte, 8)); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("behind its end: %d, %v", n, err)
 	}
 	if n, err := second.Read(make([]byte, 8)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
 		t.Errorf("%d, %v", n, err)

@@ -4,6 +4,7 @@
 package proxy
 
 import (
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -57,6 +58,35 @@ func upstreamHeaders(from http.Header) http.Header {
 		up["User-Agent"] = nil // or net/http would name itself
 	}
 	return up
+}
+
+// withMore is a copy of headers with what more says that they do not say yet: lists
+// get longer (RFC 9110 §5.3).
+func withMore(headers, more http.Header) http.Header {
+	out := make(http.Header, len(headers)+len(more))
+	maps.Copy(out, headers)
+	for name, values := range more {
+		said := out[name]
+		for _, value := range values {
+			if !saysAlready(said, value) {
+				said = append(said[:len(said):len(said)], value)
+			}
+		}
+		out[name] = said
+	}
+	return out
+}
+
+// saysAlready says whether a list holds a value.
+func saysAlready(list []string, value string) bool {
+	for _, line := range list {
+		for item := range strings.SplitSeq(line, ",") {
+			if textproto.TrimString(item) == value {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // downstreamHeaders adds to a reply's headers those of the upstream's.

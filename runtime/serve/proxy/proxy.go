@@ -70,7 +70,8 @@ type Prepared struct {
 
 // Preparation is the part of engine.Prepared that acts.
 type Preparation interface {
-	// Release lets go of what Body reads. It is called once, behind all else.
+	// Release lets go of what bodies read. It is called once, as soon as the upstream
+	// has all of them; what Tap gave is written to behind it.
 	Release()
 	// Tap gets each byte of a reply of a media type as it passes, and is closed
 	// behind the last; nil when nothing is to be learnt from it.
@@ -178,16 +179,27 @@ type trip struct {
 	r        *http.Request
 	call     call
 	received received
-	sending  gate // behind which the body is read
+	sending  gate   // behind which the body is read
+	prepared func() // lets go of what was prepared; nil where nothing was
 }
 
 // end tells what came of the trip, and lets go of what it held. It runs when
 // the handler panics as well, to cut off the client.
 func (x *trip) end() {
-	x.Sent = x.sending.close()
-	x.received.release()
+	x.letGo()
 	x.Took = time.Since(x.Began)
 	x.Done(&x.Outcome)
+}
+
+// letGo lets go of the request's body, and of what was prepared for it. It may be
+// called again.
+func (x *trip) letGo() {
+	x.Sent = x.sending.close()
+	if x.prepared != nil {
+		x.prepared()
+		x.prepared = nil
+	}
+	x.received.release()
 }
 
 // serve finds out what is asked.
@@ -229,8 +241,7 @@ func (x *trip) ask() {
 		x.fail(err)
 		return
 	}
-	defer prepared.Release()
-	defer x.sending.close()
+	x.prepared = prepared.Release
 	x.Record, x.Provider = prepared.Record, prepared.Provider
 	x.forward(prepared)
 }

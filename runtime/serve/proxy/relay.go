@@ -11,9 +11,8 @@ import (
 )
 
 // relay passes a reply on as it comes. A reply that breaks off upstream breaks
-// off for the client: it must not look whole.
-func (x *trip) relay(p *Prepared, resp *http.Response) {
-	tap := tapOf(p, resp)
+// off for the client: it must not look whole. tap may be nil.
+func (x *trip) relay(resp *http.Response, tap io.WriteCloser) {
 	if tap != nil {
 		defer func() { _ = tap.Close() }() // what it learnt is its own matter
 	}

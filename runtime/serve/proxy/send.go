@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"slices"
 	"sync"
 	"time"
 
@@ -66,7 +65,11 @@ func (x *trip) forward(p *Prepared) {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	x.Status, x.Answering = resp.StatusCode, time.Since(x.Began)
-	x.relay(p, resp)
+	tap := tapOf(p, resp)
+	if x.sending.through() {
+		x.letGo() // a reply may take minutes, and its request need not wait in memory
+	}
+	x.relay(resp, tap)
 }
 
 // withAdded are headers, and behind their values those that the body needs said.
@@ -74,15 +77,10 @@ func withAdded(headers http.Header, p Preparation) http.Header {
 	if p == nil {
 		return headers
 	}
-	added := p.Header()
-	if len(added) == 0 {
-		return headers
+	if added := p.Header(); len(added) > 0 {
+		return withMore(headers, added)
 	}
-	all := maps.Clone(headers)
-	for name, values := range added {
-		all[name] = slices.Concat(all[name], values)
-	}
-	return all
+	return headers
 }
 
 // tryAgain sends another body, once, where the reply refuses the first and there
@@ -149,12 +147,12 @@ func (x *trip) request(ctx context.Context, p *Prepared, headers http.Header, bo
 	}
 	req.Header = headers
 	if !body.wire && headers["Content-Encoding"] != nil {
-		req.Header = headers.Clone()
+		req.Header = maps.Clone(headers)
 		delete(req.Header, "Content-Encoding")
 	}
 	if body.size > 0 {
 		req.ContentLength = body.size
-		req.GetBody = func() (io.ReadCloser, error) { return x.sending.body(body.reader()), nil }
+		req.GetBody = func() (io.ReadCloser, error) { return x.sending.body(body.reader(), body.size), nil }
 		req.Body, _ = req.GetBody() // never fails
 	}
 	return req, nil

@@ -286,7 +286,7 @@ func TestTheTapGetsEveryByteOfAReply(t *testing.T) {
 	}
 }
 
-func TestWhatIsHeldIsLetGoBehindTheReply(t *testing.T) {
+func TestABodyIsLetGoWhenTheUpstreamHasIt(t *testing.T) {
 	var released atomic.Int64
 	let := make(chan string)
 	w := newWorld(t, events(let), func(w *world) {
@@ -299,17 +299,70 @@ func TestWhatIsHeldIsLetGoBehindTheReply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if released.Load() != 0 || w.room.TryAcquire(w.options.MaxInFlight) {
-		t.Error("the body was let go while the reply came")
+	w.idle() // while the reply comes
+	if released.Load() != 1 {
+		t.Errorf("released %d times", released.Load())
 	}
 	close(let)
 	_, _ = io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	w.outcome()
-	if released.Load() != 1 {
-		t.Errorf("released %d times", released.Load())
+	if o := w.outcome(); o.Sent != 2 || released.Load() != 1 {
+		t.Errorf("released %d times, %d bytes were sent", released.Load(), o.Sent)
 	}
+}
+
+// TestABodyThatTheUpstreamDoesNotReadIsHeld answers before the body has come: it is
+// read while the reply comes, or never.
+func TestABodyThatTheUpstreamDoesNotReadIsHeld(t *testing.T) {
+	let := make(chan struct{})
+	var got []byte
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		_ = control.EnableFullDuplex()
+		_, _ = io.WriteString(w, "early")
+		_ = control.Flush()
+		<-let
+		got, _ = io.ReadAll(r.Body)
+	}, nil)
+	sent := randomBytes(3, 32<<20) // more than sockets take
+	type answer struct {
+		resp *http.Response
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		resp, err := w.client.Post(w.url+chatPath, "application/json", strings.NewReader(sent))
+		answers <- answer{resp, err}
+	}()
+	a := <-answers
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	if w.room.TryAcquire(w.options.MaxInFlight) {
+		t.Error("the body was let go before the upstream had it")
+	}
+	close(let)
+	body, err := io.ReadAll(a.resp.Body)
+	_ = a.resp.Body.Close()
+	if err != nil || string(body) != "early" || string(got) != sent {
+		t.Errorf("body %q, error %v; the upstream got %d bytes", body, err, len(got))
+	}
+	w.outcome()
 	w.idle()
+}
+
+func TestWhatABodyNeedsSaidIsAddedToTheClientsHeaders(t *testing.T) {
+	var got seen
+	w := newWorld(t, recording(&got, nil), func(w *world) {
+		w.prepare = func(_ engine.ModelRequest, p *proxy.Prepared) error {
+			p.Preparation = &fake{header: http.Header{"Anthropic-Beta": {"ours", "theirs"}, "X-New": {"1"}}}
+			return nil
+		}
+	})
+	w.post(messagesPath, "{}", func(r *http.Request) { r.Header["Anthropic-Beta"] = []string{"a, theirs", "b"} })
+	if beta := strings.Join(got.header["Anthropic-Beta"], "|"); beta != "a, theirs|b|ours" || got.header.Get("X-New") != "1" {
+		t.Errorf("the upstream got %v", got.header)
+	}
 }
 
 func TestARefusedBodyIsReplacedOnce(t *testing.T) {
