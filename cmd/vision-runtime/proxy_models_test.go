@@ -25,6 +25,7 @@ type models struct {
 	*world
 	strict *strict.Server
 	url    string // of the strict server
+	tools  *loop.Workspace
 	server *server
 	log    *lines
 }
@@ -47,6 +48,7 @@ func laidOut(t *testing.T, options strict.Options) *models {
 		options.Script = loop.Script
 	}
 	m := &models{world: newWorld(t), strict: strict.New(options)}
+	m.tools = &loop.Workspace{Dir: m.workspace}
 	upstream := httptest.NewServer(m.strict)
 	t.Cleanup(upstream.Close)
 	m.url = upstream.URL
@@ -137,9 +139,6 @@ func (m *models) agent(name string, stream bool) loop.Client {
 	return nil
 }
 
-// tools is where the agents' tools work.
-func (m *models) tools() *loop.Workspace { return &loop.Workspace{Dir: m.workspace} }
-
 // restart ends the runtime and starts it at the same addresses.
 func (m *models) restart() { m.restartAs(nil) }
 
@@ -189,7 +188,7 @@ func (b *before) Send(ctx context.Context) (loop.Said, error) {
 // play plays a scenario to its end, and is what came of it.
 func (m *models) play(t *testing.T, c loop.Client, s loop.Scenario) *loop.Report {
 	t.Helper()
-	report, err := loop.Run(t.Context(), c, m.tools(), s)
+	report, err := loop.Run(t.Context(), c, m.tools, s)
 	if err != nil {
 		t.Fatalf("%v\nrefused: %q", err, m.strict.Refusals())
 	}

@@ -185,6 +185,8 @@ type upstream struct {
 	keys   []string
 	// hold, when set, is received from before each answer.
 	hold chan struct{}
+	// sees, when set, is what is seen in the image of a request.
+	sees func(body []byte) string
 	// status, when set, is answered with in place of an observation.
 	status int
 }
@@ -200,7 +202,10 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	u.mu.Lock()
 	u.bodies, u.keys = append(u.bodies, body), append(u.keys, r.Header.Get("Authorization"))
-	hold, status := u.hold, u.status
+	hold, status, seen := u.hold, u.status, summary
+	if u.sees != nil {
+		seen = u.sees(body)
+	}
 	u.mu.Unlock()
 	if hold != nil {
 		select {
@@ -216,7 +221,7 @@ func (u *upstream) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	observed, _ := json.Marshal(map[string]any{
-		"type": "visual_observation", "schema": "visual_observation.v1", "summary": summary,
+		"type": "visual_observation", "schema": "visual_observation.v1", "summary": seen,
 		"ocr":           []any{map[string]any{"text": "ENOSPC 28", "confidence": 0.98, "bbox": map[string]any{"x": 4, "y": 5, "width": 40, "height": 9}}},
 		"elements":      []any{map[string]any{"id": "e1", "role": "dialog"}},
 		"uncertainties": []string{"the clock is cut off"},

@@ -10,6 +10,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -76,7 +77,7 @@ type View struct {
 // Run plays a scenario to its end.
 func Run(ctx context.Context, c Client, w *Workspace, s Scenario) (*Report, error) {
 	folder := fresh()
-	r := &Report{Conversation: "[" + s.Name + " " + folder + "] Look at the screen, please."}
+	r := &Report{Conversation: "[" + s.Name + " " + folder + "] " + cmp.Or(s.Opening, "Look at the screen, please.")}
 	script := s.Script(folder)
 	human := slices.Clone(s.Human)
 	c.Human(r.Conversation)

@@ -15,6 +15,8 @@ type Scenario struct {
 	Name string
 	// Script is what the model says; its images lie in a folder of the conversation's own.
 	Script func(folder string) []upstream.Answer
+	// Opening is what the human says first; "" asks to look at the screen.
+	Opening string
 	// Human is what the human says whenever the model has answered with a text.
 	Human []string
 	// Beside is what the human says together with the results of a turn.
@@ -24,12 +26,8 @@ type Scenario struct {
 // Script is the script of the conversation that was opened so, for upstream.Options.
 func Script(opening string) []upstream.Answer {
 	for _, s := range Scenarios() {
-		rest, ok := strings.CutPrefix(opening, "["+s.Name+" ")
-		if !ok {
-			continue
-		}
-		if folder, _, ok := strings.Cut(rest, "]"); ok {
-			return s.Script(folder)
+		if answers := s.Serve(opening); answers != nil {
+			return answers
 		}
 	}
 	var views int
@@ -38,6 +36,16 @@ func Script(opening string) []upstream.Answer {
 		return Long(views).Script(strings.TrimSuffix(folder, "]"))
 	}
 	return nil
+}
+
+// Serve is the script of this scenario's conversations alone, for upstream.Options.
+func (s Scenario) Serve(opening string) []upstream.Answer {
+	rest, ok := strings.CutPrefix(opening, "["+s.Name+" ")
+	folder, _, closed := strings.Cut(rest, "]")
+	if !ok || !closed {
+		return nil
+	}
+	return s.Script(folder)
 }
 
 // Long is a conversation of so many views, one after the other: more than a budget takes.
