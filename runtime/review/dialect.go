@@ -26,7 +26,8 @@ func targetOf(req *Request) (target, error) {
 	switch req.Operation {
 	case Preflight, "":
 	case Inject:
-		f := malformed("operation", "OperationUnsupported", "this version of the runtime does not serve the operation Inject")
+		f := malformed("operation", "OperationUnsupported", "a review does not put images in: the operation Inject is not served").
+			Hint("POST /v1/inject says which images to show in messages, and where; ask for the operation Preflight to have a request judged.")
 		f.HTTPStatus = statusNotImplemented
 		return target{}, f
 	default:

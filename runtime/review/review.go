@@ -41,7 +41,8 @@ const (
 	// Preflight admits, degrades or refuses the images that the request holds.
 	// It is the default.
 	Preflight Operation = "Preflight"
-	// Inject adds the images that tools have just read. This version refuses it.
+	// Inject adds the images that tools have just read. It is refused: POST /v1/inject
+	// answers that, and streams the images, which a verdict would have to hold.
 	Inject Operation = "Inject"
 )
 

@@ -50,6 +50,24 @@ func TestRawLeavesItsArgumentAlone(t *testing.T) {
 	}
 }
 
+func TestAStreamIsWholeOrBrokenOff(t *testing.T) {
+	w := httptest.NewRecorder()
+	reply.Stream(w, http.StatusOK, 2, strings.NewReader("{}"))
+	if w.Body.String() != "{}" || w.Header().Get("Content-Length") != "2" || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("%v: %s", w.Header(), w.Body)
+	}
+	for _, size := range []int64{1, 3} {
+		func() {
+			defer func() {
+				if got := recover(); got != http.ErrAbortHandler {
+					t.Errorf("%d bytes: %v", size, got)
+				}
+			}()
+			reply.Stream(httptest.NewRecorder(), http.StatusOK, size, strings.NewReader("{}"))
+		}()
+	}
+}
+
 func TestAnAnswerThatIsNoJSONBecomesAFault(t *testing.T) {
 	w := httptest.NewRecorder()
 	reply.JSON(w, http.StatusOK, math.NaN())
