@@ -221,14 +221,21 @@ func (p *injecting) list(ctx context.Context, messages []byte) *fault.Fault {
 	return nil
 }
 
-// settleList marks the sights whose images stand in the list already.
+// settleList marks the sights whose images stand in the list already, and those
+// that are of another size than what was viewed.
 func (p *injecting) settleList(standing []string) {
 	there := map[string]bool{}
 	for _, digest := range standing {
 		there[digest] = true
 	}
 	for i := range p.found {
-		if s := &p.plan.Sights[i]; s.State == injection.Wanted && p.found[i].picture != nil && there[p.found[i].sha256] {
+		s, picture := &p.plan.Sights[i], p.found[i].picture
+		if picture == nil {
+			continue
+		}
+		if size := p.viewed[s.Path].Size; size > 0 && size != picture.Size {
+			p.found[i] = resolved{sha256: picture.SHA256, reason: reasonChanged}
+		} else if there[picture.SHA256] {
 			s.State = injection.ShownInConversation
 		}
 	}

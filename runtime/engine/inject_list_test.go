@@ -210,6 +210,10 @@ func TestAViewedFileThatHasOtherBytesNowIsToldAsChanged(t *testing.T) {
 	fresh.use(nil)
 	a, now := fresh.viewedState(path, state)
 	m := a.message(t)
+	sized, _ := fresh.viewedState(path, fmt.Sprintf(`{%q:{"size":1}}`, path))
+	if sized.message(t).kinds() != "text" || sized.Decision.Injected != 0 || sized.Decision.Sights[0].Reason != "Changed" {
+		t.Errorf("of another size: %+v", sized.Decision)
+	}
 	if m.kinds() != "text" || !strings.Contains(strings.ToLower(m.Content[0].Text), "changed") || a.Decision.Unavailable != 1 || now[path] != digests[path] {
 		t.Errorf("decision %+v, message %+v", a.Decision, m.Content)
 	}
