@@ -64,6 +64,7 @@ type preparation struct {
 	rules   *injection.Rules
 	form    string
 	images  []preflight.Image // of the body
+	whole   bool              // images were read whole, and have digests
 	plan    *injection.Plan
 	viewed  injection.Viewed // what the caller says that its tools viewed; mostly nil
 	found   []resolved       // for each sight of the plan
@@ -150,14 +151,40 @@ func (p *preparation) shape() {
 // look gathers every image of the request: those of its body, and those that
 // tools and humans have named.
 func (p *preparation) look(ctx context.Context) *fault.Fault {
+	p.plan = &injection.Plan{}
+	if p.form != router.InjectionOff {
+		if bad := p.sight(ctx); bad != nil {
+			return bad
+		}
+	}
+	// Digests tell which sights are shown already, and name what a model looked at.
+	// Else they matter only when something has to go; see judge.
+	p.whole = len(p.plan.Sights) > 0 || p.form == router.InjectionObservation
+	if bad := p.inspect(ctx); bad != nil {
+		return bad
+	}
+	if len(p.plan.Sights) > 0 {
+		p.settle()
+		p.skipAdded()
+	}
+	return nil
+}
+
+// inspect gathers the facts about the body's own images.
+func (p *preparation) inspect(ctx context.Context) *fault.Fault {
+	gather := inspect.Heads
+	if p.whole {
+		gather = inspect.Images
+	}
 	var err error
-	if p.images, err = inspect.Images(ctx, p.scanned, p.request.Body); err != nil {
+	if p.images, err = gather(ctx, p.scanned, p.request.Body); err != nil {
 		return fault.As(err)
 	}
-	if p.form == router.InjectionOff {
-		p.plan = &injection.Plan{}
-		return nil
-	}
+	return nil
+}
+
+// sight finds what tools and humans have named.
+func (p *preparation) sight(ctx context.Context) *fault.Fault {
 	place := injection.Place(p.request.Dialect, p.entry.Model.Name, p.entry.Model)
 	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.engine.knownCall)
 	for _, skip := range p.plan.Skips {
@@ -171,12 +198,8 @@ func (p *preparation) look(ctx context.Context) *fault.Fault {
 	}
 	p.recall()
 	var bad *fault.Fault
-	if p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits); bad != nil {
-		return bad
-	}
-	p.settle()
-	p.skipAdded()
-	return nil
+	p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits)
+	return bad
 }
 
 // settle tells the plan what the images' digests are, so that it knows which are

@@ -23,7 +23,10 @@ type occurrence struct{ image, sight int }
 
 // judge sends the request through preflight, with the images of its sights as if
 // they stood in it. What is over a limit is left out, or refuses the request.
-func (p *preparation) judge(context.Context) *fault.Fault {
+//
+// Images that were not read whole are, once anything has to go: what is a second
+// occurrence goes before others, in this request and in all that come after it.
+func (p *preparation) judge(ctx context.Context) *fault.Fault {
 	all, in := p.gather()
 	p.shown = make([]injection.Shown, len(p.plan.Sights))
 	p.outset()
@@ -32,6 +35,14 @@ func (p *preparation) judge(context.Context) *fault.Fault {
 	}
 	p.admitted = all
 	verdict := p.snapshot.review(p, in)
+	if !p.whole && !admitsAll(&verdict) {
+		p.whole = true
+		if bad := p.inspect(ctx); bad != nil {
+			return bad
+		}
+		all, in = p.gather()
+		verdict = p.snapshot.review(p, in)
+	}
 	p.record.Tokens, p.record.Decisions = &verdict.Tokens, verdict.Decisions
 	p.record.Warnings = append(p.record.Warnings, verdict.Warnings...)
 	if verdict.Refusal != nil {
@@ -52,6 +63,11 @@ func (p *preparation) judge(context.Context) *fault.Fault {
 		}
 	}
 	return nil
+}
+
+// admitsAll reports whether nothing was left out or refused.
+func admitsAll(v *preflight.Verdict) bool {
+	return v.Refusal == nil && !slices.ContainsFunc(v.Decisions, func(d preflight.Decision) bool { return d.Outcome != preflight.Admitted })
 }
 
 // replace puts a text in the place of an image of the body.

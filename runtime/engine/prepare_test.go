@@ -355,3 +355,21 @@ func TestRequestsThatNoEditTouchedAreNotTriedAgain(t *testing.T) {
 		t.Error("a request that was sent as it came is tried again")
 	}
 }
+
+func TestEqualImagesCountOnceThoughTheyAreReadAgain(t *testing.T) {
+	r := newRig(t)
+	r.use(proxied(func(d *router.Document) { d.Profiles[0].Limits.Request.MaxDistinctImages = 1 }))
+	part := func(shade byte) string {
+		data := append(square(t, 40, shade), make([]byte, 100_000)...) // more than a head
+		return `{"type":"image_url","image_url":{"url":"` + pngURL(data) + `"}}`
+	}
+	chat := func(parts ...string) string {
+		return `{"model":"see","messages":[{"role":"user","content":[` + strings.Join(parts, ",") + `]}]}`
+	}
+	if sent, p := r.prepare(chat(part(1), part(1))); sent != chat(part(1), part(1)) || len(p.Record.Decisions) != 2 {
+		t.Error("two of the same are two")
+	}
+	if f := r.unprepared(chat(part(1), part(2))); f.Reason != "TooManyImages" {
+		t.Errorf("fault %+v", f)
+	}
+}
