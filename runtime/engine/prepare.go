@@ -137,7 +137,7 @@ func (p *preparation) aim(ctx context.Context) *fault.Fault {
 
 // shape finds the form in which the model is shown images.
 func (p *preparation) shape() {
-	p.rules = injection.RulesOf(p.profile.Injection)
+	p.rules = p.snapshot.rules
 	p.form = p.rules.Mode
 	if p.form == router.InjectionAuto {
 		p.form = router.InjectionImage
@@ -185,6 +185,9 @@ func (p *preparation) inspect(ctx context.Context) *fault.Fault {
 
 // sight finds what tools and humans have named.
 func (p *preparation) sight(ctx context.Context) *fault.Fault {
+	if len(p.scanned.Calls)+len(p.scanned.Results) == 0 && !p.rules.Markdown {
+		return nil
+	}
 	place := injection.Place(p.request.Dialect, p.entry.Model.Name, p.entry.Model)
 	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.engine.knownCall)
 	for _, skip := range p.plan.Skips {

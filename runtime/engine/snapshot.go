@@ -18,6 +18,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/cache"
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/injection"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/provider"
 	"github.com/visionoperator/vision-operator/runtime/provider/anthropic"
@@ -72,6 +73,8 @@ var protocols = map[string]protocol{
 type snapshot struct {
 	doc         *router.Document
 	profile     *router.Profile // nil when the document has not the engine's
+	catalog     *router.Catalog // of the profile
+	rules       *injection.Rules
 	cacheLimits cache.Limits
 	keys        map[string]string // provider name -> key file, where it needs a key
 	clients     map[string]*client
@@ -105,6 +108,7 @@ func newSnapshot(doc *router.Document, o Options, before *snapshot) *snapshot {
 	if s.profile == nil {
 		return s
 	}
+	s.catalog, s.rules = doc.Catalog(s.profile), injection.RulesOf(s.profile.Injection)
 	ttl, _ := time.ParseDuration(s.profile.Cache.TTL) // judged by router.Validate
 	s.cacheLimits = cache.Limits{TTL: ttl, MaxEntries: int(s.profile.Cache.MaxEntries), MaxBytes: s.profile.Cache.MaxBytes}
 	used := make(map[string]bool, len(s.profile.Providers))

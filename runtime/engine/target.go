@@ -64,7 +64,7 @@ func (e *Engine) entry(ctx context.Context, snap *snapshot, d message.Dialect, n
 // named looks a model up by its route or name: among those that are declared, and
 // then among those that endpoints tell.
 func (e *Engine) named(ctx context.Context, snap *snapshot, d message.Dialect, name string) (router.Named, bool) {
-	catalog := snap.doc.Catalog(snap.profile)
+	catalog := snap.catalog
 	found, ok := catalog.Named(name, d.Transport())
 	if !ok && name != "" {
 		if lists := e.listed(ctx, snap, catalog); lists != nil {
@@ -125,7 +125,7 @@ func (e *Engine) Models(d message.Dialect) ([]Served, error) {
 		return nil, bad
 	}
 	var served []Served
-	for entry := range snap.doc.Catalog(snap.profile).All() {
+	for entry := range snap.catalog.All() {
 		if router.Serves(entry.Provider.Transport, d.Transport()) && snap.profile.Allows(entry.Route, entry.Provider.Name) {
 			served = append(served, Served{Name: entry.Model.Name, Route: entry.Route, Provider: entry.Provider.Name, Model: entry.Model})
 		}
@@ -164,7 +164,7 @@ func (e *Engine) passedTo(ctx context.Context, snap *snapshot, d message.Dialect
 	if model != "" {
 		return e.entry(ctx, snap, d, model)
 	}
-	for entry := range snap.doc.Catalog(snap.profile).All() {
+	for entry := range snap.catalog.All() {
 		if router.Serves(entry.Provider.Transport, d.Transport()) && snap.profile.Allows(entry.Route, entry.Provider.Name) {
 			entry.Model = nil
 			return entry, nil

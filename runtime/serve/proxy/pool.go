@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Buffers of these sizes are used again: powers of two from 4 KiB up to 1 MiB.
+// Buffers of these sizes are used again: powers of two from 4 KiB up to 4 MiB.
 // Those of larger bodies are made to measure, and left to the collector.
 const (
 	smallest = 12
-	largest  = 20
+	largest  = 22
 )
 
 var pools [largest - smallest + 1]sync.Pool
