@@ -84,7 +84,7 @@ type readerFunc func([]byte) (int, error)
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestBuffersHaveRoomAndAreGivenBack(t *testing.T) {
-	for n, want := range map[int64]int64{1: 4096, 4096: 4096, 4097: 8192, 1<<20 - 1: 1 << 20, 1 << 20: 1 << 20, 1<<20 + 1: 1<<20 + 1} {
+	for n, want := range map[int64]int64{1: 4096, 4096: 4096, 4097: 8192, 1<<20 - 1: 1 << 20, 1 << 20: 1 << 20, 1<<20 + 1: 2 << 20, 4<<20 + 1: 4<<20 + 1} {
 		if got := roomFor(n); got != want {
 			t.Errorf("room for %d is %d, want %d", n, got, want)
 		}
