@@ -19,18 +19,32 @@ import (
 	strict "github.com/visionoperator/vision-operator/test/upstream"
 )
 
-// recording is an upstream that takes everything and keeps what came last.
+// recording is an upstream that takes everything, but for what it is told to refuse, and keeps what came last.
 type recording struct {
-	mu   sync.Mutex
-	body []byte
+	mu      sync.Mutex
+	body    []byte
+	refusal string // of the next request; "" for none
+}
+
+// refuse refuses the next request as Anthropic does, with a message.
+func (u *recording) refuse(message string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.refusal = message
 }
 
 func (u *recording) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	u.mu.Lock()
-	u.body = body
+	refusal := u.refusal
+	u.body, u.refusal = body, ""
 	u.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
+	if refusal != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":%q}}`, refusal)
+		return
+	}
 	_, _ = io.WriteString(w, `{}`)
 }
 
@@ -163,6 +177,38 @@ func (m *models) viewing(chance *rand.Rand, picture []byte, name string) []said 
 	return turns
 }
 
+// TestWhatWasSentAgainIsTheClientsAgainWithoutTheRangesOfTheLog does so where a vendor
+// refuses signed reasoning, in each of the ways to send it again.
+func TestWhatWasSentAgainIsTheClientsAgainWithoutTheRangesOfTheLog(t *testing.T) {
+	m, u := recorded(t, nil)
+	for name, refusal := range map[string]string{
+		"the vendor can drop it": "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \"drop_block\".",
+		"it is removed":          "messages.1.content.0: Invalid `signature` in `thinking` block",
+	} {
+		for round := range 20 {
+			chance := rand.New(rand.NewPCG(uint64(round), 5))
+			id := fmt.Sprintf("toolu_%d_%d_abcdef", len(name), round)
+			s := spoken{dialect: "anthropic", model: seeing["anthropic"], turns: []said{
+				{who: "human", text: "look " + id}, {who: "call", id: id, path: m.picture("a.png")}, {who: "result", id: id, text: "viewed"}, {who: "model", text: "I see"}, {who: "human", text: "more"},
+			}}
+			document := append(s.body(), member{"thinking", object{{"type", "adaptive"}}})
+			messages := document[2].value.(list)
+			call := messages[1].(object)
+			call[1].value = append(list{object{{"type", "thinking"}, {"thinking", "hm"}, {"signature", "c2lnbmVk"}}}, call[1].value.(list)...)
+			body := written(document, chance)
+			before := len(m.log.String())
+			u.refuse(refusal)
+			got := post(t, m.server.url(s.path()), body)
+			if header := got.header.Get("X-Vision-Injection"); got.status != http.StatusOK || header != "form=image, injected=1, signatures=dropped" {
+				t.Fatalf("%s: %d %s, header %q", name, got.status, got.body, header)
+			}
+			if err := restored(body, u.last(), editsIn(t, m.log.String()[before:])); err != nil || !json.Valid(u.last()) {
+				t.Fatalf("%s: %v:\n%s\nwent up as\n%s", name, err, body, u.last())
+			}
+		}
+	}
+}
+
 // edit is a place at which a body was changed, as the log tells it.
 type edit struct{ Offset, Deleted, Inserted int }
 
@@ -179,11 +225,14 @@ func editsIn(t *testing.T, log string) []edit {
 		if err := json.Unmarshal([]byte(line), &told); err != nil {
 			t.Fatal(err)
 		}
-		if told.Msg == "images shown" {
+		switch told.Msg {
+		case "images shown":
 			if edits != nil {
 				t.Fatal("the log tells of two requests")
 			}
 			edits = told.Edits
+		case "signed reasoning refused; sent again without it":
+			edits = told.Edits // of what was sent in the end
 		}
 	}
 	return edits

@@ -78,7 +78,7 @@ func (p *Prepared) Retry(status int, reply []byte) (body *message.Spliced, ok bo
 	}
 	of.engine.unsigned.Add(of.conversation(), way)
 	p.Body, p.Record = of.body, of.record
-	of.engine.options.Logger.Warn("signed reasoning refused; sent again without it", "route", p.Record.Route)
+	of.engine.options.Logger.Warn("signed reasoning refused; sent again without it", "route", p.Record.Route, "edits", p.Record.Edits)
 	return p.Body, true
 }
 
