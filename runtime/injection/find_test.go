@@ -70,8 +70,8 @@ func TestMarkdownOfAMessageThatAlsoHoldsResultsComesWhereItStands(t *testing.T) 
 
 func TestASightTellsItsCall(t *testing.T) {
 	body := `{"messages":[{"role":"user","content":"look"},{"role":"assistant","content":"","tool_calls":[
-		{"id":"call_12345","type":"function","function":{"name":"mcp__x__view_image","arguments":"{\"prompt\":\"what is it?\",\"image_path\":\"d\\u00e9j\\u00e0.png\"}"}}]},
-		{"role":"tool","tool_call_id":"call_12345","content":"ok"},{"role":"assistant","content":"a cat"}]}`
+		{"id":"call_1a2b3c4","type":"function","function":{"name":"mcp__x__view_image","arguments":"{\"prompt\":\"what is it?\",\"image_path\":\"d\\u00e9j\\u00e0.png\"}"}}]},
+		{"role":"tool","tool_call_id":"call_1a2b3c4","content":"ok"},{"role":"assistant","content":"a cat"}]}`
 	p := foundIn(t, message.OpenAIChat, router.ToolImagesUserMessage, router.Injection{}, []byte(body), nil)
 	if len(p.Sights) != 1 {
 		t.Fatalf("got %q", told(p))
@@ -82,7 +82,7 @@ func TestASightTellsItsCall(t *testing.T) {
 	}
 	s.Key = ""
 	want := Sight{
-		ID: "messages[1].tool_calls[0]", Kind: Called, Turn: 2, Call: 0, Result: 0, Text: -1, Tool: "mcp__x__view_image", CallID: "call_12345",
+		ID: "messages[1].tool_calls[0]", Kind: Called, Turn: 2, Call: 0, Result: 0, Text: -1, Tool: "mcp__x__view_image", CallID: "call_1a2b3c4",
 		Path: "déjà.png", Prompt: "what is it?", State: Wanted,
 	}
 	if !reflect.DeepEqual(s, want) {
@@ -91,8 +91,8 @@ func TestASightTellsItsCall(t *testing.T) {
 }
 
 func TestThePathIsTheFirstArgumentThatThePolicyNames(t *testing.T) {
-	body := `{"input":[{"type":"function_call","call_id":"call_12345","name":"view_image","arguments":"{\"file\":\"f\",\"absolute_path\":\"/abs\",\"path\":7,\"file_path\":\"fp\"}"},
-		{"type":"function_call_output","call_id":"call_12345","output":"ok"}]}`
+	body := `{"input":[{"type":"function_call","call_id":"call_1a2b3c4","name":"view_image","arguments":"{\"file\":\"f\",\"absolute_path\":\"/abs\",\"path\":7,\"file_path\":\"fp\"}"},
+		{"type":"function_call_output","call_id":"call_1a2b3c4","output":"ok"}]}`
 	for want, arguments := range map[string][]string{"fp": nil, "f": {"file", "path"}, "/abs": {"absolute_path", "file"}, "": {"nothing"}} {
 		p := foundIn(t, message.OpenAIResponses, router.ToolImagesInToolResult, router.Injection{PathArguments: arguments}, []byte(body), nil)
 		if len(p.Sights) != 1 || p.Sights[0].Path != want {
@@ -195,10 +195,10 @@ func TestACallHasTheSameKeyWhetherTheVendorOrTheBodyKeepsIt(t *testing.T) {
 		return KnownCall{Name: "view_image", Arguments: `{"path":"a.png","prompt":"p"}`}, true
 	}
 	kept := foundIn(t, message.OpenAIResponses, router.ToolImagesInToolResult, router.Injection{},
-		[]byte(`{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"call_1234567","output":"ok"}]}`), known)
+		[]byte(`{"previous_response_id":"resp_1","input":[{"type":"function_call_output","call_id":"call_1a2b3c4","output":"ok"}]}`), known)
 	whole := foundIn(t, message.OpenAIResponses, router.ToolImagesInToolResult, router.Injection{},
-		[]byte(`{"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"call_1234567","name":"view_image","arguments":"{ \"prompt\": \"p\", \"path\": \"a.png\" }"},
-			{"type":"function_call_output","call_id":"call_1234567","output":"ok"}]}`), nil)
+		[]byte(`{"input":[{"role":"user","content":"x"},{"type":"function_call","call_id":"call_1a2b3c4","name":"view_image","arguments":"{ \"prompt\": \"p\", \"path\": \"a.png\" }"},
+			{"type":"function_call_output","call_id":"call_1a2b3c4","output":"ok"}]}`), nil)
 	if len(kept.Sights) != 1 || len(whole.Sights) != 1 || kept.Sights[0].Key != whole.Sights[0].Key || kept.Sights[0].Weak {
 		t.Errorf("got %+v and %+v", kept.Sights, whole.Sights)
 	}

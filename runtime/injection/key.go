@@ -18,15 +18,47 @@ import (
 // have 9 random characters.
 const shortID = 9
 
+// longestCount is the most digits that a count has; longer numbers are times and
+// random ones. longestWords is the longest id that is words and one count: vendors'
+// random ids are longer, and may have one run of digits as well.
+const (
+	longestCount = 8
+	longestWords = 20
+)
+
 // weakID reports whether another conversation may well have the same id: there is
-// none, it is short, or it is a count, as in call_1 and functions.view_image:0.
+// none, it is short, or it is a count, as in tool_call_1 and functions.view_image:0.
 func weakID(id, tool string) bool {
 	if tool != "" {
 		id = strings.TrimPrefix(id, "functions.")
 		id = strings.Replace(id, tool, "", 1)
 	}
-	return len(id) < shortID || !strings.ContainsAny(id, "0123456789")
+	return len(id) < shortID || counts(id)
 }
+
+// counts reports whether an id is words and counts, each behind a separator, or
+// words that end in their one count.
+func counts(id string) bool {
+	runs, mixed, end := 0, false, 0
+	for i := 0; i < len(id); {
+		start := i
+		for i < len(id) && '0' <= id[i] && id[i] <= '9' {
+			i++
+		}
+		switch digits := i - start; {
+		case digits == 0:
+			i++
+		case digits > longestCount:
+			return false
+		default:
+			runs, end = runs+1, i
+			mixed = mixed || start > 0 && isLetter(id[start-1]) || i < len(id) && isLetter(id[i])
+		}
+	}
+	return !mixed || runs == 1 && end == len(id) && len(id) <= longestWords
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // digest hashes fields, each with its length, so that no two lists of fields are alike.
 type digest struct{ hash.Hash }
@@ -63,6 +95,9 @@ type keys struct {
 	human string // the digest of the first human text, "" before it is needed
 }
 
+// named is, beside the kinds of sights, what ids of calls are counted as.
+const named Kind = "named"
+
 // ordinal counts how often it was asked for the same thing, from 0.
 func (k *keys) ordinal(kind Kind, thing string) int {
 	if k.seen == nil {
@@ -85,13 +120,17 @@ func (k *keys) conversation(turn int) string {
 	return k.human
 }
 
-// called is the key of a call, the ordinal-th of the same name and arguments.
+// called is the key of a call, the ordinal-th of the same name and arguments. One
+// that even has the id of another before it is not taken for that one.
 func (k *keys) called(c *call, result *message.Result, ordinal int) (key string, weak bool) {
 	d := newDigest(string(Called), c.name, c.id, string(c.digest[:]))
+	again := k.ordinal(named, c.name+string(c.digest[:])+c.id)
 	if weak = weakID(c.id, c.name); weak {
 		d.add(k.conversation(result.Turn))
 		d.number(ordinal)
 		d.add(said(k.r, k.body, result))
+	} else if again > 0 {
+		d.number(again)
 	}
 	return d.hex(), weak
 }

@@ -16,7 +16,8 @@ import (
 func TestWhichIDsOtherConversationsMayHave(t *testing.T) {
 	for id, want := range map[string]bool{
 		"": true, "call_1": true, "0": true, "functions.view_image:0": true, "view_image_12": true, "call_view_image": true, "abcdefghijkl": true, "12345678": true,
-		"D681PevKs": false, "call_nT2Vd8ozyqHVQk3mvrzHyGuI": false, "toolu_01A09q90qw90lq917835lq9": false, "chatcmpl-tool-1b2c3d4e": false,
+		"tool_call_1": true, "toolcall00012": true, "call_000001": true, "turn-3-call-12": true, "call_d5wg9": false, "365174485": false, "call_1767225600000": false,
+		"D681PevKs": false, "aBcDeFgHiJkLmNoPqRsTuVwX7": false, "call_nT2Vd8ozyqHVQk3mvrzHyGuI": false, "0195f2c4-7b1e-7c3a-9f00-3b1f9c2d4e5f": false, "toolu_01A09q90qw90lq917835lq9": false, "chatcmpl-tool-1b2c3d4e": false,
 	} {
 		if got := weakID(id, "view_image"); got != want {
 			t.Errorf("%q: weak is %v", id, got)
@@ -66,7 +67,7 @@ func TestWhatAKeyDependsOn(t *testing.T) {
 }
 
 func TestOnePathViewedTwiceHasTwoKeys(t *testing.T) {
-	for _, id := range []string{"call_1", "functions.view_image:0"} {
+	for _, id := range []string{"call_1", "functions.view_image:0", "call_a1b2c3d4"} {
 		for _, d := range message.Dialects() {
 			keys := keysOf(t, d, asks("look"), makes(view(id, "a.png")), gets(seen(id)), makes(view(id, "a.png")), gets(seen(id)))
 			if len(keys) != 2 || keys[0] == keys[1] {
