@@ -4,6 +4,7 @@
 package proxy
 
 import (
+	"bytes"
 	"maps"
 	"net/http"
 	"net/textproto"
@@ -25,13 +26,39 @@ var kept = set("Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "
 	"Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-Auth-Token",
 	"Host", "Content-Length", "Expect")
 
-// own is how headers begin that are between the client and the runtime.
-const own = "X-Vision-"
+// telling are words by which names of further headers tell that they carry a
+// credential, such as X-Forwarded-Authorization and X-Portkey-Api-Key.
+var telling = []string{"authorization", "authentication", "api-key", "apikey", "api-token", "access-token", "auth-token", "client-secret", "cookie"}
+
+// between says by its name whether a header is between the client and the runtime:
+// X-Vision-Anything, and further credentials. To many servers an underscore in
+// a name is a dash, so it is one here.
+func between(name string) bool {
+	var short [64]byte
+	folded := short[:0]
+	for i := range len(name) {
+		switch c := name[i]; {
+		case 'A' <= c && c <= 'Z':
+			folded = append(folded, c|0x20)
+		case c == '_':
+			folded = append(folded, '-')
+		default:
+			folded = append(folded, c)
+		}
+	}
+	for _, word := range telling {
+		if bytes.Contains(folded, []byte(word)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(folded, []byte("x-vision-")) || bytes.HasSuffix(folded, []byte("-auth"))
+}
 
 // secretParameters are the parameters of a query that carry a credential.
 var secretParameters = map[string]bool{
 	"key": true, "access_token": true, "oauth_token": true, "api_key": true, "api-key": true, "apikey": true,
-	"subscription-key": true,
+	"subscription-key": true, "auth_token": true, "token": true, "x-api-key": true, "x-goog-api-key": true, "authorization": true,
+	"httpheaders": true, // by which Google's servers take headers
 }
 
 func set(names ...string) map[string]bool {
@@ -47,7 +74,7 @@ func upstreamHeaders(from http.Header) http.Header {
 	named := connectionNamed(from)
 	up := make(http.Header, len(from)+2)
 	for name, values := range from {
-		if !hops[name] && !kept[name] && !named[name] && !strings.HasPrefix(name, own) {
+		if !hops[name] && !kept[name] && !named[name] && !between(name) {
 			up[name] = values
 		}
 	}
@@ -152,6 +179,6 @@ func dropped(pair string, versioned bool) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
 	}
-	name = strings.ToLower(strings.TrimSpace(name))
+	name = strings.TrimLeft(strings.ToLower(strings.TrimSpace(name)), "$.") // as Google's servers take system parameters
 	return secretParameters[name] || versioned && name == "api-version"
 }

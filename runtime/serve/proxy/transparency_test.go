@@ -189,11 +189,13 @@ func TestNoCredentialOfTheCallerGoesUp(t *testing.T) {
 	headers := []string{
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "x-goog-api-key", "Cookie", "OpenAI-Organization", "OpenAI-Project",
 		"X-Goog-User-Project", "Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-Auth-Token", "X-Vision-Anything",
+		"X-Forwarded-Authorization", "X-Portkey-Api-Key", "Apikey", "X-Access-Token", "Helicone-Auth", "Cookie2", "CF-Access-Client-Secret", "X_api_key", "x_vision_anything",
 	}
 	for _, path := range []string{chatPath, responsesPath, messagesPath, geminiPath, "/openai/v1/files/a"} {
 		var got seen
 		w := newWorld(t, recording(&got, nil), func(w *world) { w.opened = func(_, path, _ string) bool { return path == "/openai/v1/files/a" } })
-		r := w.post(path+"?key="+callerKey+"&alt=sse&%6bey="+callerKey+"&ACCESS_TOKEN="+callerKey+";api_key="+callerKey+"&api_key="+callerKey, "{}", func(r *http.Request) {
+		r := w.post(path+"?key="+callerKey+"&alt=sse&%6bey="+callerKey+"&ACCESS_TOKEN="+callerKey+";api_key="+callerKey+"&api_key="+callerKey+
+			"&token="+callerKey+"&x-goog-api-key="+callerKey+"&%24httpHeaders=Authorization:"+callerKey+"&$.key="+callerKey, "{}", func(r *http.Request) {
 			for _, name := range headers {
 				r.Header.Set(name, "Bearer "+callerKey)
 			}
@@ -217,7 +219,7 @@ func TestAQueryKeepsItsBytes(t *testing.T) {
 		{"a key in the middle", "", "a=1&key=k&b=2", "a=1&b=2"},
 		{"a key behind", "", "a=1&b=2&key=k", "a=1&b=2"},
 		{"nothing but a key", "", "key=k", ""},
-		{"what only looks like a key", "", "monkey=1&keys=2", "monkey=1&keys=2"},
+		{"what only looks like a key", "", "monkey=1&keys=2&pageToken=3&$alt=sse", "monkey=1&keys=2&pageToken=3&$alt=sse"},
 		{"the endpoint's version over the client's", "2026-01", "api-version=old&a=1", "api-version=2026-01&a=1"},
 		{"the client's version where the endpoint has none", "", "api-version=old&a=1", "api-version=old&a=1"},
 	} {
