@@ -284,7 +284,7 @@ func TestAFailureIsNotKept(t *testing.T) {
 	r.use(nil)
 	r.upstream.answerWith(status(http.StatusUnauthorized))
 	d := shown(square(t, 8, 1), "what")
-	r.failing(d, fault.VisionObservationFailed, "Unauthorized")
+	_ = r.failing(d, fault.VisionObservationFailed, "Unauthorized")
 	r.upstream.answerWith(func(w http.ResponseWriter, _ *http.Request) { r.upstream.look(w) })
 	if got := r.describe(d)[0]; got.Source != "observed" {
 		t.Errorf("got %+v", got)
@@ -373,7 +373,7 @@ func TestALookWaitsForRoomOfItsOwnAndLeavesItFree(t *testing.T) {
 	}
 	full()
 	r.describe(d)
-	r.failing(shown([]byte("no image"), "what"), fault.InvalidToolInput, "NotAnImage")
+	_ = r.failing(shown([]byte("no image"), "what"), fault.InvalidToolInput, "NotAnImage")
 	again, err := r.engine.FillLooks(context.Background())
 	must(t, err)
 	again()
@@ -411,7 +411,7 @@ func TestDataThatIsNotWhatItIsSaidToBe(t *testing.T) {
 			r.use(nil)
 			d := shown(good, "what")
 			d.Open = tc.open
-			r.failing(d, fault.VisionObservationFailed, tc.reason)
+			_ = r.failing(d, fault.VisionObservationFailed, tc.reason)
 			r.wantCalls(0)
 		})
 	}
@@ -441,7 +441,7 @@ func TestAnImageThatPanicsIsOneFailure(t *testing.T) {
 	r.use(nil)
 	d := shown(square(t, 8, 1), "what")
 	d.Open = func() (io.Reader, int64, error) { panic("secret") }
-	r.failing(d, fault.VisionObservationFailed, "Internal")
+	_ = r.failing(d, fault.VisionObservationFailed, "Internal")
 }
 
 func TestImagesOfABodyAreReadOutOfIt(t *testing.T) {

@@ -138,7 +138,7 @@ func TestImagesOfAListAreHeldAgainstThePolicy(t *testing.T) {
 func (r *rig) viewedState(path, state string) (a injectedAnswer, digests map[string]string) {
 	r.t.Helper()
 	a, raw := r.inject(question("langchain-messages", listed(path), `"viewedImages":`+state))
-	if strings.Contains(string(raw), `"base64"`) {
+	if strings.Contains(raw, `"base64"`) {
 		r.t.Error("there is image data in the state")
 	}
 	digests = map[string]string{}

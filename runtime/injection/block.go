@@ -220,8 +220,8 @@ func fenceOf(s string) (sign byte, long int, ok bool) {
 // item reads the mark of a list's item, which is so wide. One that interrupts a
 // paragraph has text and, with a number, begins at 1.
 func item(s string, interrupts bool) (width int, ok bool) {
-	switch c := s[0]; {
-	case c == '-' || c == '+' || c == '*':
+	switch s[0] {
+	case '-', '+', '*':
 		width = 1
 	default:
 		for width < len(s) && width < 10 && '0' <= s[width] && s[width] <= '9' {

@@ -96,7 +96,7 @@ func addressed(to string) bool {
 	}
 	for i := range len(scheme) {
 		c := scheme[i] | 0x20
-		if !('a' <= c && c <= 'z') && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(scheme[i]))) {
+		if (c < 'a' || c > 'z') && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(scheme[i]))) {
 			return false
 		}
 	}

@@ -77,8 +77,8 @@ func list(values, otherwise []string) []string {
 }
 
 // Vision reports whether a tool of that name shows images.
-func (r *Rules) Vision(tool string) bool {
-	return anyGlob(r.Tools, tool) && !anyGlob(r.ExcludeTools, tool)
+func (rules *Rules) Vision(tool string) bool {
+	return anyGlob(rules.Tools, tool) && !anyGlob(rules.ExcludeTools, tool)
 }
 
 func anyGlob(globs []string, s string) bool {

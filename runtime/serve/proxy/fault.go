@@ -84,7 +84,7 @@ func unanswered(err error) *fault.Fault {
 	f := fault.New(fault.VisionAdapterUnavailable, reason, "%s", text).Because(err)
 	f.HTTPStatus, f.Retryable = status, again
 	if !again {
-		f.Hint("Ask the platform team to check the endpoint's url and caBundle.")
+		_ = f.Hint("Ask the platform team to check the endpoint's url and caBundle.")
 	}
 	return f
 }

@@ -4,6 +4,7 @@
 package reply_test
 
 import (
+	"errors"
 	"encoding/json"
 	"math"
 	"net/http"
@@ -59,7 +60,7 @@ func TestAStreamIsWholeOrBrokenOff(t *testing.T) {
 	for _, size := range []int64{1, 3} {
 		func() {
 			defer func() {
-				if got := recover(); got != http.ErrAbortHandler {
+				if got, _ := recover().(error); !errors.Is(got, http.ErrAbortHandler) {
 					t.Errorf("%d bytes: %v", size, got)
 				}
 			}()
