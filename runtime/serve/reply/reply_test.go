@@ -4,8 +4,8 @@
 package reply_test
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
