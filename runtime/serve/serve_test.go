@@ -46,6 +46,7 @@ func routes(reached func()) []serve.Route {
 		Review: func(context.Context, io.Reader, int64, rest.ReviewReader) (*review.Response, error) {
 			return nil, refuse()
 		},
+		Inject:         func(context.Context, io.Reader, int64) (rest.Injected, error) { return nil, refuse() },
 		MaxReviewBytes: func() int64 { return maxReview },
 		Router:         func() rest.RouterStatus { reached(); return rest.RouterStatus{} },
 		Version:        "v1",
@@ -60,7 +61,7 @@ func walk(t *testing.T, visit func(path, media string, most int)) {
 	for _, route := range routes(func() {}) {
 		paths = append(paths, strings.Replace(route.Path, "{id}", "vis_0123456789abcdef", 1))
 	}
-	if !slices.Contains(paths, "/mcp") || !slices.Contains(paths, "/v1/images") || len(paths) != 10 {
+	if !slices.Contains(paths, "/mcp") || !slices.Contains(paths, "/v1/images") || len(paths) != 11 {
 		t.Fatalf("paths are %q", paths)
 	}
 	for _, path := range paths {
@@ -68,13 +69,16 @@ func walk(t *testing.T, visit func(path, media string, most int)) {
 			visit(path, "image/png", maxImage)
 			continue
 		}
-		if path == "/v1/review" {
+		if streamed(path) {
 			visit(path, "application/json", maxReview)
 			continue
 		}
 		visit(path, "application/json", guard.MaxJSONBytes)
 	}
 }
+
+// streamed reports whether a path takes JSON as it comes.
+func streamed(path string) bool { return path == "/v1/review" || path == "/v1/inject" }
 
 // ask sends a request that the guard has nothing against, but for change.
 func ask(method, path, media string, body io.Reader, change func(*http.Request)) (w *httptest.ResponseRecorder, reached bool) {
@@ -144,7 +148,7 @@ func TestEveryPathBoundsItsBody(t *testing.T) {
 		for name, length := range map[string]int64{"with its length": int64(most + 1), "chunked": -1} {
 			w, reached := ask(http.MethodPost, path, media, bytes.NewReader(body), func(r *http.Request) { r.ContentLength = length })
 			// A streamed body shows its size to its handler alone, which did not read it here.
-			if streamed := (media == "image/png" || path == "/v1/review") && length < 0; streamed {
+			if (media == "image/png" || streamed(path)) && length < 0 {
 				if !reached {
 					t.Errorf("POST %s, %s: status %d before the handler", path, name, w.Code)
 				}
@@ -175,7 +179,7 @@ func TestAPathThatIsWrittenOddlyIsNoWayRoundARule(t *testing.T) {
 
 func TestThePolicyLowersTheLimitOfJSONOnEveryPath(t *testing.T) {
 	walk(t, func(path, media string, _ int) {
-		if media != "application/json" || path == "/v1/review" { // which has a limit of its own
+		if media != "application/json" || streamed(path) { // which has a limit of its own
 			return
 		}
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8970"+path, strings.NewReader(strings.Repeat(" ", 11)))
