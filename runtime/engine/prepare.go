@@ -66,6 +66,7 @@ type preparation struct {
 	images  []preflight.Image // of the body
 	whole   bool              // images were read whole, and have digests
 	plan    *injection.Plan
+	names   []string         // of its sights, to remember that a vendor keeps their images; "" for none
 	viewed  injection.Viewed // what the caller says that its tools viewed; mostly nil
 	found   []resolved       // for each sight of the plan
 	letGo   func()           // of what was found
@@ -189,7 +190,7 @@ func (p *preparation) sight(ctx context.Context) *fault.Fault {
 		return nil
 	}
 	place := injection.Place(p.request.Dialect, p.entry.Model.Name, p.entry.Model)
-	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.engine.knownCall)
+	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.knownCall)
 	for _, skip := range p.plan.Skips {
 		if p.record.Skipped == nil {
 			p.record.Skipped = map[string]int{}

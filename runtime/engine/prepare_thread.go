@@ -13,29 +13,31 @@ import (
 // This file is about conversations that a vendor keeps: what they called is learnt
 // from the replies that pass, and what was put into them once stays there.
 
-// knownCall finds a call that no request brings.
-func (e *Engine) knownCall(callID string) (injection.KnownCall, bool) {
-	call, ok := e.threads.Find(callID)
+// knownCall finds a call that the request does not bring.
+func (p *preparation) knownCall(callID string) (injection.KnownCall, bool) {
+	call, ok := p.engine.threads.Find(callID, p.scanned.Previous)
 	return injection.KnownCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}, ok
 }
 
 // addedName names an image's sight in a conversation that the vendor keeps, as it
 // went on from the reply before it. A request that is sent again goes on from the
 // same reply, and is given the image again.
-func addedName(callID string) string { return "call " + callID }
+func addedName(callID, response string) string { return "call " + callID + " of " + response }
 
 // skipAdded marks the sights whose images the vendor keeps already.
 func (p *preparation) skipAdded() {
 	if !p.scanned.Stateful {
 		return
 	}
+	p.names = make([]string, len(p.plan.Sights))
 	for i := range p.plan.Sights {
 		s := &p.plan.Sights[i]
 		if s.CallID == "" || s.State != injection.Wanted {
 			continue
 		}
-		call, known := p.engine.threads.Find(s.CallID)
-		if known && call.Response != p.scanned.Previous && p.engine.threads.Added(addedName(s.CallID)) {
+		call, known := p.engine.threads.Find(s.CallID, p.scanned.Previous)
+		p.names[i] = addedName(s.CallID, call.Response)
+		if known && call.Response != p.scanned.Previous && p.engine.threads.Added(p.names[i]) {
 			s.State = injection.ShownInConversation
 		}
 	}
@@ -55,12 +57,9 @@ func (p *Prepared) Tap(contentType string) io.WriteCloser {
 
 // markAdded remembers that the vendor has the images of the request.
 func (p *preparation) markAdded() {
-	if !p.scanned.Stateful {
-		return
-	}
-	for i := range p.record.Sights {
-		if s := &p.record.Sights[i]; s.CallID != "" && s.Outcome == SightInjected {
-			p.engine.threads.MarkAdded(addedName(s.CallID))
+	for i, name := range p.names {
+		if name != "" && p.record.Sights[i].Outcome == SightInjected {
+			p.engine.threads.MarkAdded(name)
 		}
 	}
 }

@@ -158,11 +158,11 @@ func TestACallIsKnownOnceTheBytesThatTellItHavePassed(t *testing.T) {
 	text := stream("\n", view)
 	end := strings.LastIndex(text, "}")
 	_, _ = tap.Write([]byte(text[:end]))
-	if _, ok := table.Find("call_1"); ok {
+	if _, ok := table.Find("call_1", ""); ok {
 		t.Error("known before its event was whole")
 	}
 	_, _ = tap.Write([]byte(text[end : end+1]))
-	if got, _ := table.Find("call_1"); got != viewed {
+	if got, _ := table.Find("call_1", ""); got != viewed {
 		t.Errorf("known is %+v", got)
 	}
 }

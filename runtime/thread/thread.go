@@ -75,7 +75,16 @@ type Table struct {
 type known struct {
 	call  Call
 	since time.Time
+	// shared says that another thread has made a call of the same ID.
+	shared bool
 }
+
+// scope names the thread that a call belongs to, as requests go on from it: the
+// conversation or, where the reply tells of none, the reply.
+func (c *Call) scope() string { return cmp.Or(c.Conversation, c.Response) }
+
+// in is the key of a call whose ID a newer one of another thread has taken.
+func in(callID, scope string) string { return callID + "\x00" + scope }
 
 // New returns an empty Table.
 func New(o Options) *Table {
@@ -92,19 +101,31 @@ func New(o Options) *Table {
 	return t
 }
 
-// Find returns the call of an ID, if a reply that passed has made it.
-func (t *Table) Find(callID string) (Call, bool) {
+// Find returns the call of an ID, if a reply that passed has made it. previous is
+// the reply or the conversation that the request goes on from. Servers that count
+// their calls give several threads the same IDs; then the call is that of previous,
+// and not known where previous tells none of them.
+func (t *Table) Find(callID, previous string) (Call, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	k, ok := t.calls.Peek(callID)
+	k, ok := t.peek(callID)
+	if !ok || !k.shared || previous != "" && (k.call.Response == previous || k.call.Conversation == previous) {
+		return k.call, ok
+	}
+	k, ok = t.peek(in(callID, previous))
+	return k.call, ok
+}
+
+func (t *Table) peek(key string) (known, bool) {
+	k, ok := t.calls.Peek(key)
 	if ok && !t.fresh(k.since) {
-		t.calls.Remove(callID)
+		t.calls.Remove(key)
 		ok = false
 	}
 	if !ok {
-		return Call{}, false
+		return known{}, false
 	}
-	return k.call, true
+	return k, true
 }
 
 // MarkAdded remembers under a name that something was added to a conversation
@@ -167,13 +188,23 @@ func (t *Table) remember(calls []Call) {
 		t.calls.RemoveOldest()
 	}
 	for _, call := range calls {
-		t.calls.Remove(call.ID) // so that it is the newest
-		t.bytes += call.size()
-		t.calls.Add(call.ID, known{call, now})
+		before, ok := t.calls.Peek(call.ID)
+		other := ok && before.call.scope() != call.scope()
+		if other {
+			t.put(in(call.ID, before.call.scope()), before)
+		}
+		t.put(call.ID, known{call, now, ok && before.shared || other})
 	}
 	for t.bytes > t.o.MaxBytes {
 		if _, _, ok := t.calls.RemoveOldest(); !ok {
 			return
 		}
 	}
+}
+
+// put makes what is known under a key the newest.
+func (t *Table) put(key string, k known) {
+	t.calls.Remove(key)
+	t.bytes += k.call.size()
+	t.calls.Add(key, k)
 }

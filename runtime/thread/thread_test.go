@@ -31,7 +31,7 @@ func wantKnown(t *testing.T, table *Table, known ...int) {
 		for _, k := range known {
 			want = want || k == n
 		}
-		if got, ok := table.Find(call(n).ID); ok != want || ok && got != call(n) {
+		if got, ok := table.Find(call(n).ID, ""); ok != want || ok && got != call(n) {
 			t.Errorf("call %d: %+v, known %v; want %v", n, got, ok, want)
 		}
 	}
@@ -51,6 +51,44 @@ func TestACallIsKnownForADay(t *testing.T) {
 	}
 	c.now = c.now.Add(-time.Hour)
 	wantKnown(t, table)
+}
+
+func TestThreadsThatShareAnIDHaveTheirOwnCalls(t *testing.T) {
+	var c clock
+	table := c.table(Options{})
+	of := func(arguments, response, conversation string) Call {
+		return Call{ID: "call_1", Name: "view_image", Arguments: arguments, Response: response, Conversation: conversation}
+	}
+	one, two, kept, newer := of("1", "resp_1", ""), of("2", "resp_2", ""), of("3", "resp_3", "conv_1"), of("4", "resp_4", "conv_1")
+	steps := []struct {
+		made Call
+		want map[string]Call // by what requests go on from; of others none is known
+	}{
+		{one, map[string]Call{"resp_1": one, "resp_2": one, "": one, "resp_9": one}},
+		{one, map[string]Call{"resp_1": one, "": one}}, // a stream tells of it twice
+		{two, map[string]Call{"resp_1": one, "resp_2": two}},
+		{kept, map[string]Call{"resp_1": one, "resp_2": two, "conv_1": kept, "resp_3": kept}},
+		{newer, map[string]Call{"resp_1": one, "resp_2": two, "conv_1": newer, "resp_4": newer}},
+	}
+	for i, step := range steps {
+		table.remember([]Call{step.made})
+		for _, previous := range []string{"", "resp_1", "resp_2", "conv_1", "resp_4", "resp_9"} {
+			want, known := step.want[previous]
+			if i < 2 {
+				want, known = one, true // nobody shares it
+			}
+			if got, ok := table.Find("call_1", previous); ok != known || got != want {
+				t.Errorf("step %d, going on from %q: %+v, known %v", i, previous, got, ok)
+			}
+		}
+	}
+	want := int64(0)
+	for _, call := range []Call{one, two, newer} {
+		want += call.size()
+	}
+	if table.Len() != 3 || table.Bytes() != want {
+		t.Errorf("%d calls of %d bytes, want %d", table.Len(), table.Bytes(), want)
+	}
 }
 
 func TestWhatHasExpiredMakesRoomByItself(t *testing.T) {
@@ -120,7 +158,7 @@ func TestATableIsSafeForConcurrentUse(t *testing.T) {
 				tap := table.Tap("application/json", nil)
 				_, _ = fmt.Fprintf(tap, `{"id":"r","output":[{"type":"function_call","call_id":"call_%d","name":"n","arguments":"{}"}]}`, n)
 				_ = tap.Close()
-				if got, ok := table.Find(call(n).ID); !ok || got.Name != "n" {
+				if got, ok := table.Find(call(n).ID, ""); !ok || got.Name != "n" {
 					t.Errorf("call %d is %+v", n, got)
 				}
 				table.MarkAdded(got(n))
