@@ -13,6 +13,7 @@ BENCH    ?= .
 FUZZ     ?= .
 FUZZTIME ?= 20s
 TIMEOUT  ?= 15m
+SOAK     ?= 20000
 # Set when PKG is everything: then the tests against the vendors' SDKs, a module of their own, are meant too.
 WHOLE    := $(filter ./...,$(PKG))
 
@@ -62,6 +63,10 @@ test: ready ## Run the tests on a real API server (PKG=./runtime/... RUN=TestNam
 bench: ready ## Run the benchmarks (BENCH=Probe to narrow)
 	packages=$$(git grep --untracked -lE '^func Benchmark' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's,^,./,'); \
 	  go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout $(TIMEOUT) $$packages
+
+.PHONY: soak
+soak: ## Send the runtime 20,000 model requests among faults and reloads, and see that nothing grows (SOAK=n)
+	VISION_SOAK=$(SOAK) go test -count=1 -v -timeout $(TIMEOUT) -run TestNothingGrows ./cmd/vision-runtime
 
 .PHONY: fuzz
 fuzz: ready ## Run every fuzz target for FUZZTIME=20s (FUZZ=runtime/probe to narrow)

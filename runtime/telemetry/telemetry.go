@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -180,6 +181,7 @@ func (m *Metrics) Write(w io.Writer, state State) error {
 	gauge(out, "vision_router_loaded", "Whether a router document is in use.", truth(state.Router.Loaded))
 	gauge(out, "vision_router_loaded_timestamp_seconds", "When the router document in use was loaded; 0 when none is.", seconds(state.Router.LoadedAt))
 	gauge(out, "vision_router_failing", "Whether the newest router document could not be read, so that an older one serves.", truth(state.Router.Failing))
+	gauge(out, "go_goroutines", "Goroutines that exist now: more and more of them are a leak.", float64(runtime.NumGoroutine()))
 	gauge(out, "process_start_time_seconds", "When this process started.", seconds(m.started))
 	return out.Flush()
 }

@@ -6,7 +6,9 @@ package telemetry
 import (
 	"bytes"
 	"regexp"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +70,7 @@ func TestEveryOutcomeIsCountedUnderItsOwnName(t *testing.T) {
 		`vision_router_loaded 1`,
 		`vision_router_loaded_timestamp_seconds 1.7000001005e+09`,
 		`vision_router_failing 0`,
+		`go_goroutines ` + strconv.Itoa(runtime.NumGoroutine()),
 		`process_start_time_seconds 1.7e+09`,
 	}
 	for _, line := range want {

@@ -72,6 +72,15 @@ func (s *Server) Of(conversation string) []*Request {
 	return slices.DeleteFunc(s.Requests(), func(r *Request) bool { return r.Conversation != conversation || r.Counting })
 }
 
+// Take gives the requests that came, in order, and forgets them and the mismatches.
+func (s *Server) Take() []*Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.requests
+	s.requests, s.mismatches = nil, nil
+	return taken
+}
+
 // Reset forgets the requests and the mismatches, and nothing of conversations.
 func (s *Server) Reset() {
 	s.mu.Lock()
