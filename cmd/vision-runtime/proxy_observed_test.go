@@ -115,9 +115,9 @@ func readable(body []byte) string {
 func (m *models) twice(dialect string) *spoken {
 	path := m.picture("same.png")
 	return &spoken{dialect: dialect, model: seeing[dialect], turns: []said{
-		{who: "human", text: "look"}, {who: "call", id: "call_of_the_first_1", path: path}, {who: "result", id: "call_of_the_first_1", text: "viewed"},
+		{who: "human", text: "look"}, {who: "call", id: "call_q7Rk2Zb9Lw4T", path: path}, {who: "result", id: "call_q7Rk2Zb9Lw4T", text: "viewed"},
 		{who: "model", text: "and again"}, {who: "human", text: "do"},
-		{who: "call", id: "call_of_the_second_2", path: path}, {who: "result", id: "call_of_the_second_2", text: "viewed"},
+		{who: "call", id: "call_m3Xv8Pd5Hn6J", path: path}, {who: "result", id: "call_m3Xv8Pd5Hn6J", text: "viewed"},
 	}}
 }
 
@@ -162,7 +162,7 @@ func TestWithoutAModelThatLooksRequiredImagesRefuseAndOthersAreLeftOut(t *testin
 	m, u := recorded(t, blind)
 	m.upstream.set(func(u *upstream) { u.status = http.StatusBadRequest })
 	picture := onePixel(t)
-	view := []said{{who: "human", text: "look"}, {who: "call", id: "call_of_the_only_1", path: m.picture("a.png")}, {who: "result", id: "call_of_the_only_1", text: "viewed"}}
+	view := []said{{who: "human", text: "look"}, {who: "call", id: "call_t9Gs4Yc1Bf7K", path: m.picture("a.png")}, {who: "result", id: "call_t9Gs4Yc1Bf7K", text: "viewed"}}
 	later := []said{{who: "model", text: "I see."}, {who: "human", text: "and now?"}}
 	for _, dialect := range dialects {
 		for name, turns := range map[string][]said{"an image of the human's": {{who: "human", text: "look", image: picture}}, "a view": view} {
