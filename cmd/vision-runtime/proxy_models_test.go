@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -153,6 +154,7 @@ func (m *models) restartAs(change func(*serveConfig)) {
 	if err := m.server.shutdown(5 * time.Second); err != nil {
 		m.t.Fatal(err)
 	}
+	http.DefaultClient.CloseIdleConnections() // those of agents, to the runtime that has ended
 	m.log = &lines{}
 	s, err := start(cfg, newLogger(m.log, slog.LevelDebug))
 	if err != nil {
