@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
@@ -226,8 +227,8 @@ func (p *preparation) splice() *fault.Fault {
 		edits = append(edits, p.plan.Edits(p.scanned, p.request.Body, p.shown)...)
 	}
 	p.touched = len(edits) > 0
-	if at := p.scanned.ModelValue; at.Len() > 0 && p.scanned.Model != p.target.Model {
-		name, err := json.Marshal(p.target.Model)
+	if at, sent := p.scanned.ModelValue, p.sentModel(); at.Len() > 0 && p.scanned.Model != sent {
+		name, err := json.Marshal(sent)
 		if err != nil {
 			return fault.As(err)
 		}
@@ -235,6 +236,15 @@ func (p *preparation) splice() *fault.Fault {
 	}
 	p.edits = edits
 	return p.spliced(p.engine.wayWithout(p))
+}
+
+// sentModel is the model's name as the body has it: Gemini's may be a resource.
+func (p *preparation) sentModel() string {
+	const models = "models/"
+	if p.request.Dialect == message.GeminiContents && strings.HasPrefix(p.scanned.Model, models) && !strings.Contains(p.target.Model, "/") {
+		return models + p.target.Model
+	}
+	return p.target.Model
 }
 
 // logPrepared writes the one line of a request in which images were shown: which

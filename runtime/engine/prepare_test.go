@@ -101,6 +101,31 @@ func TestARouteInPlaceOfAModelIsReplacedByTheModelsName(t *testing.T) {
 	}
 }
 
+func TestGeminisModelStaysTheResourceThatTheBodyNames(t *testing.T) {
+	r := newRig(t)
+	r.use(proxied(func(d *router.Document) {
+		for i := range d.Providers {
+			d.Providers[i].Transport = router.TransportGeminiGenerateContent
+		}
+	}))
+	for body, want := range map[string]string{
+		`{"model":"models/see-too","contents":[]}`:                                             `{"model":"models/see-too","contents":[]}`,
+		`{"model":"see-too","contents":[]}`:                                                    `{"model":"see-too","contents":[]}`,
+		`{"model":"models/models@default/see-too","contents":[]}`:                              `{"model":"models/see-too","contents":[]}`,
+		`{"generateContentRequest":{"model":"models/models@default/see-too","contents":[]}}`:   `{"generateContentRequest":{"model":"models/see-too","contents":[]}}`,
+		`{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`: `{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`,
+	} {
+		p, err := r.engine.Prepare(context.Background(), engine.ModelRequest{Dialect: message.GeminiContents, Model: "see-too", Body: []byte(body)})
+		must(t, err)
+		sent, err := io.ReadAll(p.Body.Reader())
+		must(t, err)
+		if string(sent) != want {
+			t.Errorf("%s\nwent up as %s", body, sent)
+		}
+		p.Release()
+	}
+}
+
 func TestAnImageThatAToolReadIsShown(t *testing.T) {
 	r := newRig(t)
 	r.use(proxied(nil))

@@ -103,6 +103,10 @@ var bodies = map[Dialect][]string{
 		`{"contents":[{"role":"system","parts":[{"inlineData":null,"fileData":{"mimeType":"image/png"},"mediaResolution":"MEDIA_RESOLUTION_UNSPECIFIED"}]},{"role":"critic","parts":[{"text":null}]},
 			{"parts":[{"inlineData":{"mimeType":"image/png"}},{"fileData":{"mimeType":"image/png","fileUri":""}},{"mediaResolution":{"x":1,"level":"MEDIA_RESOLUTION_ULTRA_HIGH"},"inlineData":{"mimeType":"image/heic; a=b","data":"PNG"}},
 			{"functionResponse":{"parts":null}},{"executableCode":{"code":"1"}}]}]}`,
+		`{"generateContentRequest":{"model":"models/m","contents":[{"role":"user","parts":[{"text":"a"},{"inlineData":{"mimeType":"image/png","data":"PNG"}}]},
+			{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}}]}],
+			"generationConfig":{"mediaResolution":"MEDIA_RESOLUTION_LOW"}}}`,
+		`{"generate_content_request":{"contents":{"parts":{"inline_data":{"mime_type":"image/png","data":"PNG"}}},"generateContentRequest":{"contents":[]}}}`,
 	},
 }
 

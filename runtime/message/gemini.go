@@ -3,13 +3,28 @@
 
 package message
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // gemini reads a request of Gemini's generateContent. Its JSON is that of
 // protocol buffers: camel case or the fields' own names, and a single value
-// where a list is due, as the vendor's own examples have it.
+// where a list is due, as the vendor's own examples have it. A request of
+// countTokens may hold one of generateContent whole.
 func (s *scan) gemini() {
-	found, detail := false, ""
+	found, detail := s.geminiMembers(true)
+	for i := range s.r.Images {
+		if s.r.Images[i].Detail == "" {
+			s.r.Images[i].Detail = detail
+		}
+	}
+	if !found {
+		s.missing("contents")
+	}
+}
+
+func (s *scan) geminiMembers(outer bool) (found bool, detail string) {
 	for name := range s.members() {
 		switch name {
 		case "model":
@@ -28,18 +43,19 @@ func (s *scan) gemini() {
 			detail = s.geminiConfig()
 		case "tools":
 			s.reads()
+		case "generateContentRequest", "generate_content_request":
+			switch {
+			case !outer:
+				s.skip()
+			case !s.null():
+				within, its := s.geminiMembers(false)
+				found, detail = found || within, cmp.Or(its, detail)
+			}
 		default:
 			s.skip()
 		}
 	}
-	for i := range s.r.Images {
-		if s.r.Images[i].Detail == "" {
-			s.r.Images[i].Detail = detail
-		}
-	}
-	if !found {
-		s.missing("contents")
-	}
+	return found, detail
 }
 
 // list reads an array of values, or one value in its stead, and returns where it stands.

@@ -50,11 +50,12 @@ func listen(d Dialect, root map[string]any) []heard {
 			turns = append(turns, listenBlocks(fmt.Sprintf("messages[%d].content", i), m.(map[string]any)))
 		}
 	case GeminiContents:
+		at, root := counted(root)
 		if c, ok := root["contents"].(map[string]any); ok {
-			turns = append(turns, listenParts("contents.parts", c))
+			turns = append(turns, listenParts(at+"contents.parts", c))
 		}
 		for i, c := range list(root["contents"]) {
-			turns = append(turns, listenParts(fmt.Sprintf("contents[%d].parts", i), c.(map[string]any)))
+			turns = append(turns, listenParts(fmt.Sprintf("%scontents[%d].parts", at, i), c.(map[string]any)))
 		}
 	}
 	var all []heard

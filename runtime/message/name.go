@@ -30,7 +30,7 @@ var names = func() map[string]*name {
 	lines := strings.Fields(`
 		model messages input contents instructions system tools functions response_format output_config
 		max_tokens max_completion_tokens max_output_tokens previous_response_id conversation prompt
-		systemInstruction,system_instruction generationConfig,generation_config
+		generateContentRequest,generate_content_request systemInstruction,system_instruction generationConfig,generation_config
 		maxOutputTokens mediaResolution,media_resolution level
 		role content parts type text refusal reasoning_content tool_calls function_call tool_call_id call_id tool_use_id id
 		status output summary result encrypted_content name arguments args function custom

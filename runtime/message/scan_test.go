@@ -79,7 +79,7 @@ func TestScanAgreesWithAWalkerOverTheDecodedBody(t *testing.T) {
 		agrees(t, d, r, body)
 		images[d] += len(r.Images)
 	})
-	for d, want := range map[Dialect]int{OpenAIChat: 16, OpenAIResponses: 8, AnthropicMessages: 15, GeminiContents: 14} {
+	for d, want := range map[Dialect]int{OpenAIChat: 16, OpenAIResponses: 8, AnthropicMessages: 15, GeminiContents: 16} {
 		if images[d] != want {
 			t.Errorf("%s: %d images, want %d", d, images[d], want)
 		}
@@ -159,6 +159,7 @@ func TestWhatIsNoRequestIsRefusedWithItsPlace(t *testing.T) {
 		{"no input", OpenAIResponses, `{"model":"m","input":null}`, Missing, "input", 26},
 		{"no messages for Anthropic", AnthropicMessages, `{}`, Missing, "messages", 2},
 		{"no contents", GeminiContents, `{}`, Missing, "contents", 2},
+		{"no contents in what is counted", GeminiContents, `{"generateContentRequest":{"generateContentRequest":{"contents":[]}}}`, Missing, "contents", 69},
 		{"messages that are an object", OpenAIChat, `{"messages":{}}`, WrongType, "messages", 12},
 		{"messages that are null", AnthropicMessages, `{"messages":null}`, WrongType, "messages", 12},
 		{"a message that is a text", OpenAIChat, `{"messages":[{},"x"]}`, WrongType, "messages[1]", 16},
@@ -267,7 +268,7 @@ func TestTheRequestsOwnNumbersAreRead(t *testing.T) {
 		OpenAIChat:        {{"gpt-5.1", 1024, 2, false}, {"", 7, 0, false}, {}, {}},
 		OpenAIResponses:   {{"gpt-5.1", 2048, 2, false}, {"gpt-5.1", 0, 0, false}, {"gpt-5.1", 0, 0, true}, {"", 0, 0, true}, {}},
 		AnthropicMessages: {{"claude-opus-4-5", 4096, 1, false}, {"", 1, 0, false}, {}, {}},
-		GeminiContents:    {{"", 512, 2, false}, {"", 1000, 0, false}, {}, {}},
+		GeminiContents:    {{"", 512, 2, false}, {"", 1000, 0, false}, {}, {}, {Model: "models/m"}, {}},
 	}
 	each(func(d Dialect, n int, body []byte) {
 		r := mustScan(t, d, string(body))

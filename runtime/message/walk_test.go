@@ -197,16 +197,28 @@ func (w *walker) block(id string, b map[string]any) {
 	w.found = append(w.found, s)
 }
 
+// counted is the request of generateContent that one of countTokens holds, and the
+// beginning of ids in it.
+func counted(root map[string]any) (at string, within map[string]any) {
+	for _, name := range []string{"generateContentRequest", "generate_content_request"} {
+		if within, ok := root[name].(map[string]any); ok && root["contents"] == nil {
+			return name + ".", within
+		}
+	}
+	return "", root
+}
+
 func (w *walker) gemini(root map[string]any) {
+	at, root := counted(root)
 	if c, ok := root["contents"].(map[string]any); ok {
-		w.content("contents", c)
+		w.content(at+"contents", c)
 	}
 	for i, c := range list(root["contents"]) {
-		w.content(fmt.Sprintf("contents[%d]", i), c.(map[string]any))
+		w.content(fmt.Sprintf("%scontents[%d]", at, i), c.(map[string]any))
 	}
 	for _, name := range []string{"systemInstruction", "system_instruction"} {
 		if c, ok := root[name].(map[string]any); ok {
-			w.content(name, c)
+			w.content(at+name, c)
 		}
 	}
 	config, _ := either(root, "generationConfig", "generation_config").(map[string]any)
