@@ -21,8 +21,9 @@ import (
 // reasoning: their names take 32 bytes each.
 const mostConversations = 4096
 
-// conversation names the conversation of a request by how it began: its first
-// human's words and the model.
+// conversation names the conversation of a request by how it began: what its first
+// human wrote and showed, and the model. What may stand beside that in one request and
+// not in the next, such as a mark for the vendor's cache, is no part of it.
 type conversation [sha256.Size]byte
 
 func (p *preparation) conversation() conversation {
@@ -30,11 +31,34 @@ func (p *preparation) conversation() conversation {
 	h.Write([]byte(string(p.request.Dialect) + "\x00" + p.entry.Route.String() + "\x00"))
 	for i := range p.scanned.Turns {
 		if t := &p.scanned.Turns[i]; t.Role == message.User && !t.ToolResults {
-			h.Write(p.request.Body[t.Span.Start:t.Span.End])
+			for _, span := range p.content(i) {
+				h.Write(p.request.Body[span.Start:span.End])
+				h.Write([]byte{0}) // which no JSON holds
+			}
 			break
 		}
 	}
 	return conversation(h.Sum(nil))
+}
+
+// content is what a turn says and shows; the whole turn where that is neither text
+// nor image data.
+func (p *preparation) content(turn int) []message.Span {
+	var spans []message.Span
+	for i := range p.scanned.Texts {
+		if t := &p.scanned.Texts[i]; t.Turn == turn {
+			spans = append(spans, t.Value)
+		}
+	}
+	for i := range p.scanned.Images {
+		if m := &p.scanned.Images[i]; m.Turn == turn && m.Data.Len() > 0 {
+			spans = append(spans, m.Data)
+		}
+	}
+	if spans == nil {
+		spans = append(spans, p.scanned.Turns[turn].Span)
+	}
+	return spans
 }
 
 // unsignedWay is how a conversation goes without its signed reasoning.

@@ -340,6 +340,13 @@ func TestSignedReasoningThatIsRefusedBesideAnEditIsLeftOutOnceAndForGood(t *test
 	if later, p := r.prepareAs(message.AnthropicMessages, body); later != string(second) || !p.Record.SignaturesDropped {
 		t.Errorf("later requests are %s", later)
 	}
+	marked := strings.Replace(body, `"look"`, `[{"type":"text","text":"look","cache_control":{"type":"ephemeral"}}]`, 1)
+	if later, p := r.prepareAs(message.AnthropicMessages, marked); !p.Record.SignaturesDropped {
+		t.Errorf("with another mark for the cache later requests are %s", later)
+	}
+	if _, p := r.prepareAs(message.AnthropicMessages, strings.Replace(body, `"look"`, `"look again"`, 1)); p.Record.SignaturesDropped {
+		t.Error("so is another conversation")
+	}
 }
 
 func TestAVendorThatOffersItIsAskedToLeaveOutReasoningThatDoesNotFit(t *testing.T) {
