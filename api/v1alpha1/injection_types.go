@@ -94,11 +94,12 @@ type Injection struct {
 	// +optional
 	Template *InjectionTemplate `json:"template,omitempty"`
 
-	// ObservationPrompt is the question that is put to the vision model when an
-	// image is shown as text and the call itself asks none.
+	// ObservationPrompt is the question that is put to the vision model about every
+	// image that is shown as text, in place of any other.
 	//
 	// Rules: 1 to 4096 characters. Example: `Describe the image for a reader who
-	// cannot see it.`. Default, applied by the runtime: a prompt of its own.
+	// cannot see it.`. Default, applied by the runtime: the prompt of the call that
+	// names the image, else one of its own, with the text of the image's message.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -162,8 +163,11 @@ const (
 	MarkdownImagesOff MarkdownImages = "Off"
 )
 
-// InjectionTemplate is the text around shown images. Each text may hold the
-// variables path, mime, width, height, bytes, sha256, source, index and ocr.
+// InjectionTemplate is the text around shown images. Item and unavailable may hold
+// variables: {path}, {mime}, {width}, {height}, {bytes} and {sha256} of the image;
+// {ocr}, the text that a result of ViewImage says is in it; {source}, the tool that
+// was called, or Markdown; {index}, which counts the images of one message from 1;
+// and {reason}, why an image cannot be shown.
 type InjectionTemplate struct {
 	// Heading is the text before the images.
 	//
@@ -177,8 +181,9 @@ type InjectionTemplate struct {
 
 	// Item is the text before each image.
 	//
-	// Rules: 1 to 4096 characters. Default, applied by the runtime: the path and
-	// the media type.
+	// Rules: 1 to 4096 characters. Example: `{path}, {width}x{height} pixels:`.
+	// Default, applied by the runtime: the path and the media type; none within a
+	// tool's result.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -187,8 +192,8 @@ type InjectionTemplate struct {
 
 	// Unavailable is the text in place of an image that cannot be shown.
 	//
-	// Rules: 1 to 4096 characters. Default, applied by the runtime: the path and
-	// the reason.
+	// Rules: 1 to 4096 characters. Example: `{path} is not shown: {reason}`. Default,
+	// applied by the runtime: the path and the reason.
 	//
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -144,7 +144,7 @@ type Proxy struct {
 	// Passthrough opens further paths of the upstreams, sent as they are. Paths
 	// that neither the proxy knows nor a rule opens are refused.
 	//
-	// Rules: at most 32. Example: `[{method: GET, path: /openai/v1/models}]`. Default: none.
+	// Rules: at most 32. Example: `[{method: POST, path: /openai/v1/embeddings}]`. Default: none.
 	//
 	// +optional
 	// +listType=atomic

@@ -78,7 +78,7 @@ func TestEitherSignOfMarkdownMayBeEscaped(t *testing.T) {
 
 func TestAnEnormousResultIsNotSearched(t *testing.T) {
 	raw := `{"visual_reference":{"sha256":"` + strings.Repeat("ab", 32) + `"},"x":"` + strings.Repeat(" ", maxAnswer) + `"}`
-	if got := referenceIn([]byte(raw)); got != "" {
+	if got := referenceIn([]byte(raw)); got.digest != "" {
 		t.Errorf("got %q", got)
 	}
 }

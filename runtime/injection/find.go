@@ -205,7 +205,7 @@ func (f *finder) called(c *call, last int) {
 		s.State = NoPath
 	}
 	s.Key, s.Weak = f.keys.called(c, result, c.ordinal)
-	s.SHA256 = referenceIn(answer(f.r, f.body, result))
+	f.rules.refer(&s, answer(f.r, f.body, result))
 	f.plan.Sights = append(f.plan.Sights, s)
 }
 

@@ -68,7 +68,10 @@ type Sight struct {
 	// SHA256 is the digest that the bytes must have, as our own ViewImage's result
 	// tells it; "" when it does not.
 	SHA256 string
-	State  State
+	// OCR is what that result says was read from the image; "" where no template
+	// asks for it. It is not to be trusted.
+	OCR   string
+	State State
 }
 
 // Skip says why something that names an image is no sight.
@@ -124,8 +127,6 @@ type Picture struct {
 	// Size is the number of bytes of Data.
 	Size int64
 	Data io.ReaderAt
-	// OCR is what was read from the image before; mostly "".
-	OCR string
 }
 
 // Shown is what a sight shows: an image, or one text.

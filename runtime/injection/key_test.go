@@ -111,7 +111,10 @@ func TestAMarkForTheCacheDoesNotChangeAWeakKey(t *testing.T) {
 func TestOurOwnResultsTellTheDigest(t *testing.T) {
 	digest := strings.Repeat("0123456789abcdef", 4)
 	ref := observation.NewReference(`/w/"a".png`, digest, "image/png", 70, 2, 3)
-	result := &observation.Result{VisualReference: ref, Observation: &observation.Observation{Summary: "Reference: vis_ffffffffffffffff (sha256 " + strings.Repeat("f", 64) + ", x"}}
+	result := &observation.Result{VisualReference: ref, Observation: &observation.Observation{
+		Summary: "Reference: vis_ffffffffffffffff (sha256 " + strings.Repeat("f", 64) + ", x\nOCR: [{\"text\":\"no\"}]",
+		OCR:     []map[string]any{{"text": "Sign\n\"in\"", "confidence": 1}, {"lines": 3}, {"text": "42"}},
+	}}
 	text := observation.Text(result)
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -122,6 +125,7 @@ func TestOurOwnResultsTellTheDigest(t *testing.T) {
 		return string(q)
 	}
 	wrapped := `{"content":[{"type":"text","text":` + quote(text) + `}],"isError":false}`
+	const failed = "a failed look"
 	tests := []struct{ name, raw, want string }{
 		{"the JSON as a string", quote(string(data)), digest},
 		{"the text as a string", quote(text), digest},
@@ -133,7 +137,7 @@ func TestOurOwnResultsTellTheDigest(t *testing.T) {
 		{"that twice", quote(quote(wrapped)), digest},
 		{"with a line of the host's before it", quote("Wall time: 1 s\nOutput:\n" + string(data)), digest},
 		{"the text with a line before it", quote("Output:\n" + text), digest},
-		{"a failed look", quote("Error: ViewImage failed with x: y\nRetryable: true\n" + observation.Text(&observation.Result{VisualReference: ref})), digest},
+		{failed, quote("Error: ViewImage failed with x: y\nRetryable: true\n" + observation.Text(&observation.Result{VisualReference: ref})), digest},
 		{"another tool's words", quote("read a.png, 70 bytes"), ""},
 		{"a digest that is none", quote(strings.Replace(string(data), digest, "0123", 1)), ""},
 		{"a line whose id is of another digest", quote("Reference: vis_0000000000000000 (sha256 " + digest + ", image/png"), ""},
@@ -144,8 +148,16 @@ func TestOurOwnResultsTellTheDigest(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := referenceIn([]byte(test.raw)); got != test.want {
-				t.Errorf("got %q in %s", got, test.raw)
+			got := referenceIn([]byte(test.raw))
+			if got.digest != test.want {
+				t.Errorf("got %q in %s", got.digest, test.raw)
+			}
+			want := `Sign "in" 42`
+			if test.want == "" || test.name == failed {
+				want = ""
+			}
+			if text := got.ocr(); text != want {
+				t.Errorf("the text is %q in %s", text, test.raw)
 			}
 		})
 	}
@@ -164,6 +176,28 @@ func TestTheDigestIsTakenFromVisionToolsAlone(t *testing.T) {
 		p = found(t, d, place, router.Injection{}, asks("look"), makes(view(a, "a.png"), other(b)), gets(seen(a), got{id: b, tool: "shell", text: text}))
 		if len(p.Sights) != 1 || p.Sights[0].SHA256 != "" {
 			t.Errorf("got %+v", p.Sights)
+		}
+	})
+}
+
+func TestATemplateMayHoldWhatViewImageRead(t *testing.T) {
+	const a = "call_a1b2c3d4"
+	digest := strings.Repeat("0123456789abcdef", 4)
+	result, err := json.Marshal(&observation.Result{
+		VisualReference: observation.NewReference("a.png", digest, "image/png", 70, 2, 3),
+		Observation:     &observation.Observation{OCR: []map[string]any{{"text": "Sign in"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk := []turn{asks("look"), makes(view(a, "a.png")), gets(got{id: a, tool: "view_image", text: string(result)})}
+	everywhere(t, func(t *testing.T, d message.Dialect, place string) {
+		p := found(t, d, place, router.Injection{Template: router.InjectionTemplate{Item: "{path} says {ocr}"}}, talk...)
+		if got := p.ItemText(0, picture, 1); got != "a.png says Sign in" {
+			t.Errorf("got %q", got)
+		}
+		if p = found(t, d, place, router.Injection{}, talk...); p.Sights[0].OCR != "" {
+			t.Errorf("nobody asks for %q", p.Sights[0].OCR)
 		}
 	})
 }

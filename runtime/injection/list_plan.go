@@ -171,8 +171,13 @@ func (p *ListPlan) sight(call *listCall, answer *listMessage) Sight {
 	s.Path = path
 	s.Prompt, _ = call.argument("prompt")
 	s.Key = listKey(call)
+	if answer != nil {
+		p.rules.refer(&s, p.list.body[answer.content.Start:answer.content.End])
+	}
 	viewed, known := p.viewed[path]
-	s.SHA256 = viewed.SHA256
+	if viewed.SHA256 != "" {
+		s.SHA256 = viewed.SHA256
+	}
 	switch {
 	case answer != nil && slices.ContainsFunc(partsOf(p.list.body, answer.content), func(part message.Span) bool {
 		_, is := listImage(p.list.body, part)

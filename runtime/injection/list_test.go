@@ -243,6 +243,18 @@ func TestD19AReadThatFailsIsOneText(t *testing.T) {
 	}
 }
 
+func TestAResultOfViewImageTellsWhatAListIsShown(t *testing.T) {
+	told, state := picture("a").SHA256, picture("b").SHA256
+	read := `{"type":"tool","content":"{\"visual_reference\":{\"sha256\":\"` + told + `\"},\"observation\":{\"ocr\":[{\"text\":\"Sign in\"}]}}","tool_call_id":"call_1"}`
+	rules := injection.RulesOf(router.Injection{Template: router.InjectionTemplate{Item: "{ocr}"}})
+	if s := listed(t, ask, read).Plan(rules, listKey, nil).Sights[0]; s.SHA256 != told || s.OCR != "Sign in" {
+		t.Errorf("without a state: %+v", s)
+	}
+	if s := listed(t, ask, read).Plan(rules, listKey, injection.Viewed{"/w/a.png": {SHA256: state}}).Sights[0]; s.SHA256 != state {
+		t.Errorf("the state's digest comes first, not %s", s.SHA256)
+	}
+}
+
 func TestD21AFileThatIsNotTheOneThatWasViewedIsNotShown(t *testing.T) {
 	a := picture("a")
 	for name, v := range map[string]injection.ViewedImage{

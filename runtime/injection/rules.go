@@ -5,6 +5,7 @@ package injection
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
@@ -26,6 +27,8 @@ type Rules struct {
 	// ItemInResult says that Item is put before images in tools' results too, since
 	// the policy sets it; those stand beside the call that names them already.
 	ItemInResult bool
+	// readsOCR says that a template asks for the text of images.
+	readsOCR bool
 	// ObservationPrompt is put to the vision model in place of every other; "" for none.
 	ObservationPrompt string
 }
@@ -48,7 +51,7 @@ const (
 
 // RulesOf are the rules of a policy.
 func RulesOf(i router.Injection) *Rules {
-	return &Rules{
+	rules := &Rules{
 		Mode:  or(i.Mode, router.InjectionAuto),
 		Tools: list(i.Tools, defaultTools), ExcludeTools: slices.Clone(i.ExcludeTools),
 		PathArguments: list(i.PathArguments, defaultPathArguments),
@@ -60,6 +63,8 @@ func RulesOf(i router.Injection) *Rules {
 		ItemInResult:      i.Template.Item != "",
 		ObservationPrompt: i.ObservationPrompt,
 	}
+	rules.readsOCR = strings.Contains(rules.Item+rules.Unavailable, "{ocr}")
+	return rules
 }
 
 func or(value, otherwise string) string {

@@ -62,21 +62,22 @@ func (p *Plan) Unavailable(i int, reason string) string {
 	return fill(template, p.values(i, nil, 0, reason))
 }
 
-// values are a template's variables: path, mime, width, height, bytes, sha256, ocr
-// of the image; source, which is the tool that was called, or "Markdown"; index;
-// and reason, of an image that is unavailable.
+// values are a template's variables: path, mime, width, height, bytes, sha256 of
+// the image; ocr, the text that a result of ViewImage says is in it; source, which
+// is the tool that was called, or "Markdown"; index; and reason, of an image that
+// is unavailable.
 func (p *Plan) values(i int, picture *Picture, index int, reason string) map[string]string {
 	s := &p.Sights[i]
 	source := s.Tool
 	if s.Kind == Markdown {
 		source = string(Markdown)
 	}
-	values := map[string]string{"path": s.Path, "source": source, "reason": reason, "sha256": s.SHA256}
+	values := map[string]string{"path": s.Path, "source": source, "reason": reason, "sha256": s.SHA256, "ocr": s.OCR}
 	if index > 0 {
 		values["index"] = strconv.Itoa(index)
 	}
 	if picture != nil {
-		values["mime"], values["sha256"], values["ocr"] = picture.MediaType, picture.SHA256, picture.OCR
+		values["mime"], values["sha256"] = picture.MediaType, picture.SHA256
 		values["width"], values["height"] = number(int64(picture.Width)), number(int64(picture.Height))
 		values["bytes"] = number(picture.Size)
 	}

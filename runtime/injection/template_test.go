@@ -19,7 +19,7 @@ func planOf(s Sight, place string, template router.InjectionTemplate) *Plan {
 
 var (
 	called  = Sight{Kind: Called, Path: "a.png", Tool: "view_image", State: Wanted}
-	picture = &Picture{SHA256: strings.Repeat("ab", 32), MediaType: "image/png", Width: 3, Height: 4, Size: 70, OCR: "line\nline"}
+	picture = &Picture{SHA256: strings.Repeat("ab", 32), MediaType: "image/png", Width: 3, Height: 4, Size: 70}
 )
 
 func TestWhatTheTextsSay(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWhatTheTextsSay(t *testing.T) {
 		{"in a tool's result there is no default", "", called, result, router.InjectionTemplate{}, picture},
 		{"but what the policy sets", "a.png!", called, result, item("{path}!"), picture},
 		{"beside Markdown too there is the default", "- a.png (image/png)", with(func(s *Sight) { s.Kind = Markdown }), result, router.InjectionTemplate{}, picture},
-		{"every variable", "a.png image/png 3 4 70 " + strings.Repeat("ab", 32) + " view_image 2 line line", called, user,
+		{"every variable", "a.png image/png 3 4 70 " + strings.Repeat("ab", 32) + " view_image 2 line line", with(func(s *Sight) { s.OCR = "line\nline" }), user,
 			item("{path} {mime} {width} {height} {bytes} {sha256} {source} {index} {ocr}"), picture},
 		{"what is not known is told so, but for text", "unknown unknown unknown unknown []", called, user, item("{width} {height} {bytes} {sha256} [{ocr}]"), &Picture{}},
 		{"the source of Markdown", "Markdown", with(func(s *Sight) { s.Kind = Markdown }), user, item("{source}"), picture},
