@@ -49,7 +49,7 @@ fmt: ## Format the Go code
 .PHONY: lint
 lint: ## Run golangci-lint (.golangci.yml)
 	$(TOOL) golangci-lint run $(PKG)
-	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run ./...)
+	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
 
 ##@ Check
 
