@@ -87,8 +87,8 @@ func (p *preparation) ofSight(i int) description {
 
 // newestHuman is the turn of the newest human message, -1 when there is none.
 func (p *preparation) newestHuman() int {
-	for i, t := range slices.Backward(p.scanned.Turns) {
-		if t.Role == message.User && !t.ToolResults {
+	for i := range slices.Backward(p.scanned.Turns) {
+		if p.scanned.Turns[i].Human() {
 			return i
 		}
 	}

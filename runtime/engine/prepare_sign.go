@@ -30,7 +30,7 @@ func (p *preparation) conversation() conversation {
 	h := sha256.New()
 	h.Write([]byte(string(p.request.Dialect) + "\x00" + p.entry.Route.String() + "\x00"))
 	for i := range p.scanned.Turns {
-		if t := &p.scanned.Turns[i]; t.Role == message.User && !t.ToolResults {
+		if p.scanned.Turns[i].Human() {
 			for _, span := range p.content(i) {
 				h.Write(p.request.Body[span.Start:span.End])
 				h.Write([]byte{0}) // which no JSON holds

@@ -18,11 +18,11 @@ type turns struct {
 
 func turnsOf(r *message.Request) turns {
 	t := turns{human: -1}
-	for i, turn := range r.Turns {
-		switch {
+	for i := range r.Turns {
+		switch turn := &r.Turns[i]; {
 		case turn.Role == message.Assistant:
 			t.assistants = append(t.assistants, i)
-		case turn.Role == message.User && !turn.ToolResults:
+		case turn.Human():
 			t.human = i
 		}
 	}

@@ -28,7 +28,7 @@ func (s *scan) settle(turn *Turn, first marks) {
 			r.Images[i].Result = -1
 		}
 	}
-	if turn.Role != User || turn.ToolResults {
+	if !turn.Human() {
 		r.Texts = r.Texts[:first.texts]
 	}
 }

@@ -101,6 +101,10 @@ type Turn struct {
 	TextBytes int64
 }
 
+// Human reports whether a human said it: a user's turn that is not made of tool
+// results alone.
+func (t *Turn) Human() bool { return t.Role == User && !t.ToolResults }
+
 // Role is who speaks.
 type Role string
 
@@ -218,8 +222,8 @@ func (r *Request) Required(image int) bool {
 func (r *Request) newest() (human, assistant int) {
 	human, assistant = -1, -1
 	for i := len(r.Turns) - 1; i >= 0 && (human < 0 || assistant < 0); i-- {
-		switch t := r.Turns[i]; {
-		case human < 0 && t.Role == User && !t.ToolResults:
+		switch t := &r.Turns[i]; {
+		case human < 0 && t.Human():
 			human = i
 		case assistant < 0 && t.Role == Assistant:
 			assistant = i
