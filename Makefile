@@ -48,7 +48,7 @@ fmt: ## Format the Go code
 
 .PHONY: lint
 lint: ## Run golangci-lint (.golangci.yml)
-	$(TOOL) golangci-lint run $(PKG)
+	$(TOOL) golangci-lint run --allow-parallel-runners $(PKG)
 	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
 
 ##@ Check
