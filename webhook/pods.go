@@ -71,7 +71,7 @@ func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, in inject.
 		return inject.Plan{}, err
 	}
 	objects.NamespaceLabels = in.NamespaceLabels
-	in.Policies = gather.Own(objects)
+	in.Policies = compile.Servers(objects)
 	in.Compiled = compile.Compile(objects)
 	return inject.Decide(in), nil
 }

@@ -30,7 +30,8 @@ const (
 // Condition types of VisionPolicy.
 const (
 	// ConditionResolvedRefs says whether every referenced provider exists, is
-	// accepted, permits the reference, and holds the named endpoints and models.
+	// accepted, permits the reference, and holds the named endpoints and models,
+	// with the baselines of the namespace laid over the policy.
 	ConditionResolvedRefs = "ResolvedRefs"
 
 	// ConditionProgrammed says whether the router that the API server holds
@@ -86,10 +87,19 @@ const (
 	// ReasonRouteNotFound: defaultModel or a fallback names an endpoint or model that no provider declares.
 	// Correct the route, declare the model, or let the provider discover its models.
 	ReasonRouteNotFound = "RouteNotFound"
-	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left.
+	// ReasonCredentialNotShared: a provider of another namespace permits the
+	// reference, and its key stays in its own namespace, where no pod of another
+	// one can have it. Give the provider secretRef.from: Consumer.
+	ReasonCredentialNotShared = "CredentialNotShared"
+	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left; the
+	// message names the policy and the baselines whose allow-lists refuse.
 	ReasonNoUsableRoute = "NoUsableRoute"
-	// ReasonFallbackNotUsable: a fallback is known and cannot serve; the message
-	// says why. The policy is in force, and the fallback is passed over.
+	// ReasonNoMediaType: the lists of limits.image.mediaTypes of the policy and its
+	// baselines have no type in common, so that no image is accepted.
+	ReasonNoMediaType = "NoMediaType"
+	// ReasonFallbackNotUsable, with status True: a fallback is known and cannot
+	// serve; the message says why. The policy is in force, and the fallback is
+	// passed over.
 	ReasonFallbackNotUsable = "FallbackNotUsable"
 )
 
@@ -112,7 +122,8 @@ const (
 
 // Reasons of Overridden.
 const (
-	// ReasonEqualSelector: an older policy, or one before it by name, selects the same pods.
+	// ReasonEqualSelector: an older policy, or one before it by name, selects the
+	// same pods, or an older baseline the same pods of the same namespaces.
 	ReasonEqualSelector = "EqualSelector"
 )
 
