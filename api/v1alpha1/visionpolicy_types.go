@@ -63,7 +63,12 @@ type VisionPolicySpec struct {
 	// NamespaceSelector makes the policy a baseline: it is laid over the policies
 	// of the namespaces whose labels match. The most specific default wins, the
 	// lowest limit holds, a route must match every layer's allow-list, and any
-	// denial denies. Where a namespace has no policy, the baseline serves alone.
+	// denial denies. Of several baselines one whose namespaceSelector says something
+	// is more specific than one whose selector is empty, then the older one, then by
+	// name. A pod that no policy of its namespace selects is served by the first
+	// baseline whose podSelector selects it; as a layer over policies a baseline
+	// holds for all pods. It serves no pod by itself in the operator's own
+	// namespace, kube-system, kube-public and kube-node-lease.
 	//
 	// Rules: accepted only in the operator's own namespace. An empty selector
 	// matches every namespace. Example: `{matchLabels: {vision: baseline}}`.
@@ -93,7 +98,9 @@ type VisionPolicySpec struct {
 	// endpoint; or auto, the first usable model by the order of providers,
 	// endpoints and models. The provider is written as its alias, or its name.
 	// A model that the provider does not declare is an error, unless the provider
-	// has discovery: then each runtime finds out whether an endpoint has it.
+	// has discovery: then each runtime finds out whether an endpoint has it. A
+	// baseline's route that names nothing among the providers of the policy that it
+	// is laid over does not count there.
 	//
 	// Example: `ocr@local/tesseract`. Default, applied by the compiler: `auto`.
 	//
@@ -207,7 +214,9 @@ type ProviderReference struct {
 	Name string `json:"name"`
 
 	// Namespace is the VisionProvider's namespace. The provider's own
-	// allowedNamespaces must permit the reference.
+	// allowedNamespaces must permit the namespace of the pods that the policy
+	// serves, unless a baseline names a provider of its own namespace. Whether a
+	// provider that does not permit it exists is not told.
 	//
 	// Example: `models`. Default, applied by the compiler: the policy's own namespace.
 	//
@@ -324,7 +333,8 @@ type RouteCandidate struct {
 
 	// Reason says why it can, or cannot: Usable; DiscoveredAtRuntime, the model is
 	// not declared, and each runtime finds out whether the endpoint has it;
-	// RouteNotFound; NotAllowed; LacksImageInput.
+	// RouteNotFound; NotAllowed; LacksImageInput; CredentialNotShared, the provider
+	// is another namespace's and its key stays there.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024

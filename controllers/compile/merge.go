@@ -82,8 +82,8 @@ func firstText(m *merge, field string, get func(*layer) string) string {
 	}), "")
 }
 
-// lowest is the least that any layer sets, or the default; of equal ones that of
-// the most specific layer.
+// lowest is the least that any layer sets, or the default, where 0 is no limit;
+// of equal ones that of the most specific layer.
 func lowest(m *merge, field string, def int64, get func(*layer) *int64) int64 {
 	var least *int64
 	from := FromDefault
@@ -93,6 +93,10 @@ func lowest(m *merge, field string, def int64, get func(*layer) *int64) int64 {
 		}
 	}
 	value := or(least, def)
+	if value == 0 {
+		m.note(field, from, "no limit")
+		return value
+	}
 	m.note(field, from, value)
 	return value
 }
