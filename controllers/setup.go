@@ -6,17 +6,21 @@
 // conditions. It holds no rule about policies or providers; those are in
 // compile, which is pure.
 //
-// There are two controllers. The router controller's key is a namespace: one
+// There are three controllers. The router controller's key is a namespace: one
 // reconcile reads its policies, providers and ConfigMaps, writes at most two
 // ConfigMaps and the status of the policies that changed. The provider
 // controller's key is a provider: it reads the one Secret key that the provider
-// names and writes the provider's status.
+// names and writes the provider's status. The probe controller's key is a
+// provider as well: it probes the endpoints of those that ask for it (package
+// reach), wakes the provider controller when one is seen otherwise than before,
+// and writes nothing.
 //
 // What a reconcile returns:
 //
 //	a mistake in an object               condition False, no error, no requeue: an edit wakes it
 //	a missing or broken reference        condition False, no error, no requeue: the watch wakes it
 //	a Secret (never watched, see below)  condition, RequeueAfter
+//	an endpoint that is probed           RequeueAfter, with jitter; a condition when it is seen otherwise
 //	a ConfigMap that is not ours         condition False, RequeueAfter: such ConfigMaps are not watched
 //	injected pods of a former namespace  RequeueAfter until they are gone
 //	a namespace that is being deleted    nothing to do
@@ -37,8 +41,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/reach"
 )
 
 // workers is how many namespaces, and how many providers, are reconciled at
@@ -51,6 +57,7 @@ type Options struct {
 	OperatorNamespace string
 	// Intervals may be left zero.
 	Intervals Intervals
+	prober    prober // a *reach.Prober on the real network when nil
 }
 
 // Intervals are how long to wait for what cannot be watched. Zero means the default.
@@ -62,6 +69,8 @@ type Intervals struct {
 	// Leftover is the wait before injected pods of a namespace without a policy
 	// are looked for again, and before a ConfigMap that is not ours is: 1 minute.
 	Leftover time.Duration
+	// Probe, when it is not zero, stands in the place of every provider's spec.probe.interval.
+	Probe time.Duration
 }
 
 func (i Intervals) withDefaults() Intervals {
@@ -76,7 +85,7 @@ func (i Intervals) withDefaults() Intervals {
 	return i
 }
 
-// Setup adds both controllers to a manager. The manager's cache and client
+// Setup adds the controllers to a manager. The manager's cache and client
 // must have been made with CacheOptions and ClientOptions.
 func Setup(mgr ctrl.Manager, options Options) error {
 	options.Intervals = options.Intervals.withDefaults()
@@ -90,9 +99,36 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err := router.setup(mgr); err != nil {
 		return fmt.Errorf("setting up the router controller: %w", err)
 	}
-	provider := &providerReconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), intervals: options.Intervals}
+	return setupProviders(mgr, options)
+}
+
+// setupProviders adds the controllers that a provider's status comes from.
+func setupProviders(mgr ctrl.Manager, options Options) error {
+	if options.prober == nil {
+		options.prober = reach.New(reach.Options{})
+	}
+	seen, sight := make(chan event.GenericEvent), newSight()
+	provider := &providerReconciler{
+		client:    mgr.GetClient(),
+		live:      mgr.GetAPIReader(),
+		events:    mgr.GetEventRecorder(v1alpha1.ManagedBy),
+		sight:     sight,
+		seen:      seen,
+		intervals: options.Intervals,
+	}
 	if err := provider.setup(mgr); err != nil {
 		return fmt.Errorf("setting up the provider controller: %w", err)
+	}
+	probe := &probeReconciler{
+		client:   mgr.GetClient(),
+		prober:   options.prober,
+		sight:    sight,
+		changed:  seen,
+		interval: options.Intervals.Probe,
+		under:    map[string]int{},
+	}
+	if err := probe.setup(mgr); err != nil {
+		return fmt.Errorf("setting up the probe controller: %w", err)
 	}
 	return nil
 }

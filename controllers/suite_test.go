@@ -81,6 +81,7 @@ type world struct {
 	*testing.T
 	namespace string
 	writes    *atomic.Int64 // requests of the controllers that write, events apart
+	prober    prober        // nil: the real network
 	stop      func()
 }
 
@@ -89,11 +90,17 @@ var quick = Intervals{CredentialRetry: 50 * time.Millisecond, CredentialRefresh:
 
 func newWorld(t *testing.T, intervals Intervals) *world {
 	t.Helper()
+	return newProbedWorld(t, intervals, nil)
+}
+
+// newProbedWorld is a world in which endpoints are probed by another than the real network.
+func newProbedWorld(t *testing.T, intervals Intervals, prober prober) *world {
+	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-"}}
 	if err := admin.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, namespace: ns.Name}
+	w := &world{T: t, namespace: ns.Name, prober: prober}
 	w.start(intervals)
 	return w
 }
@@ -117,7 +124,7 @@ func (w *world) start(intervals Intervals) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Intervals: intervals}); err != nil {
+	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Intervals: intervals, prober: w.prober}); err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -23,7 +23,12 @@ const (
 	// the provider is not accepted.
 	ConditionCredentialsResolved = "CredentialsResolved"
 
-	// ConditionReachable says whether the endpoints answer. Only with spec.probe.
+	// ConditionReachable says whether the endpoints answer the operator. Only with
+	// spec.probe. Unknown while an endpoint has not been probed, or is not.
+	//
+	// False: at least one does not answer; the message names it and the reason is
+	// the first one's. No key is sent, so it says nothing of the key. Runtimes
+	// are not told: they find out by themselves.
 	ConditionReachable = "Reachable"
 )
 
@@ -71,6 +76,28 @@ const (
 	ReasonSecretKeyMalformed = "SecretKeyMalformed"
 	// ReasonSecretAccessDenied: the operator may not read the Secret.
 	ReasonSecretAccessDenied = "SecretAccessDenied"
+)
+
+// Reasons of Reachable. NotAccepted is one as well.
+const (
+	// ReasonReachable: every endpoint gave an HTTP answer below 500.
+	ReasonReachable = "Reachable"
+	// ReasonNotProbed, with status Unknown: the first probe is still to come.
+	ReasonNotProbed = "NotProbed"
+	// ReasonAddressNotAllowed, with status Unknown: the endpoint is neither public nor
+	// a Service of the provider's own namespace, and so is never probed. Runtimes may
+	// reach it all the same; leave spec.probe away.
+	ReasonAddressNotAllowed = "AddressNotAllowed"
+	// ReasonDNSFailed: no address was found for the endpoint's host.
+	ReasonDNSFailed = "DNSFailed"
+	// ReasonConnectionFailed: the endpoint refused or broke the connection, or gave no HTTP answer.
+	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonTLSFailed: the endpoint's certificate is not trusted, or no TLS 1.2 or later was agreed on.
+	ReasonTLSFailed = "TLSFailed"
+	// ReasonTimeout: the endpoint did not answer within 5 seconds.
+	ReasonTimeout = "Timeout"
+	// ReasonServerError: the endpoint answered with a status of 500 or above.
+	ReasonServerError = "ServerError"
 )
 
 // Reasons of ResolvedRefs.

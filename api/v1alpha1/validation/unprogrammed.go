@@ -18,7 +18,6 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Price != nil, at+".price")
 	}
-	u.add(spec.Probe != nil, "spec.probe")
 	return u.paths
 }
 

@@ -22,7 +22,6 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 	all = goodProvider()
 	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m",
 		Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
-	all.Spec.Probe = &v1alpha1.EndpointProbe{}
 
 	obeyed = goodProvider()
 	obeyed.Spec.Transport = v1alpha1.TransportGeminiGenerateContent
@@ -33,6 +32,7 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 		ToolImages: ptr(v1alpha1.ToolImagesUserMessage),
 		Limits:     &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.Discovery = &v1alpha1.Discovery{Interval: ptr(v1alpha1.Duration("1m"))}
+	obeyed.Spec.Probe = &v1alpha1.EndpointProbe{Interval: ptr(v1alpha1.Duration("1m"))}
 	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSelector), Selector: &metav1.LabelSelector{}}
 	return all, obeyed
 }
@@ -47,7 +47,6 @@ func TestUnprogrammedProvider(t *testing.T) {
 		{"what this build does is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
 			"spec.models[1].price",
-			"spec.probe",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
