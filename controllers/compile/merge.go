@@ -4,10 +4,11 @@
 package compile
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,11 +30,16 @@ type Origin struct {
 // merge makes one effective policy of its layers, the most specific first, and
 // notes where each field comes from.
 type merge struct {
-	layers  []*layer
+	layers []*layer
+	// quiet merges note nothing.
+	quiet   bool
 	origins []Origin
 }
 
 func (m *merge) note(field, from string, value any) {
+	if m.quiet {
+		return
+	}
 	m.origins = append(m.origins, Origin{Field: field, Value: shown(value), From: from})
 }
 
@@ -139,30 +145,42 @@ func common(m *merge, field string, get func(*layer) []string) []string {
 	return shared
 }
 
-// maxShown bounds the value of an Origin, in characters.
+// maxShown bounds the value of an Origin, in bytes.
 const maxShown = 120
 
 // shown is a value for people to read.
 func shown(value any) string {
-	text := fmt.Sprint(value)
-	switch v := reflect.ValueOf(value); {
+	var text string
+	switch v := value.(type) {
+	case string:
+		text = v
+	case int64:
+		text = strconv.FormatInt(v, 10)
+	case bool:
+		text = strconv.FormatBool(v)
+	case []string:
+		text = cmp.Or(strings.Join(v, ", "), "none")
+	default:
+		text = shownOther(value)
+	}
+	if len(text) <= maxShown {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxShown], "") + "…"
+}
+
+// shownOther shows words by themselves, and what has parts as JSON.
+func shownOther(value any) string {
+	v := reflect.ValueOf(value)
+	switch {
+	case v.Kind() == reflect.String:
+		return v.String()
 	case v.Kind() == reflect.Slice && v.Len() == 0:
 		return "none"
-	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.String:
-		parts := make([]string, v.Len())
-		for i := range parts {
-			parts[i] = v.Index(i).String()
-		}
-		text = strings.Join(parts, ", ")
-	case v.Kind() == reflect.Slice || v.Kind() == reflect.Struct:
-		data, err := json.Marshal(value)
-		if err != nil {
-			panic("compile: showing a field of the API: " + err.Error()) // it came as JSON
-		}
-		text = string(data)
 	}
-	if runes := []rune(text); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "…"
+	data, err := json.Marshal(value)
+	if err != nil {
+		panic("compile: showing a field of the API: " + err.Error()) // it came as JSON
 	}
-	return text
+	return string(data)
 }

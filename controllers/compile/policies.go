@@ -40,7 +40,7 @@ func (p *policy) judge(in Input) bool {
 
 // compile makes the profile of an accepted policy with baselines laid over it.
 func (p *policy) compile(id string, providers *providerSet, over []*v1alpha1.VisionPolicy) {
-	m := &merge{layers: layersOf(p.object, over)}
+	m := &merge{layers: layersOf(p.object, over), origins: make([]Origin, 0, 48)}
 	e := m.effective(id, providers)
 	if bad := checkProfile(providers.in.Namespace, e.profile, e.uses); len(bad) > 0 {
 		p.verdict.Accepted = Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(bad)}
@@ -77,7 +77,7 @@ func (m *merge) noMediaType() problem {
 func acceptPolicy(operatorNamespace string, p *v1alpha1.VisionPolicy) Verdict {
 	problems := checkPolicy(p)
 	if len(problems) == 0 {
-		m := &merge{layers: layersOf(p, nil)}
+		m := &merge{layers: layersOf(p, nil), quiet: true}
 		alone := m.effective(ProfileID(p.Name), &providerSet{in: Input{Namespace: p.Namespace}})
 		problems = checkProfile(p.Namespace, alone.profile, alone.uses)
 	}

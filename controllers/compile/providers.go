@@ -59,19 +59,21 @@ func compileProviders(in Input) *providerSet {
 
 // compile compiles one VisionProvider, once; nil when it is not accepted.
 func (s *providerSet) compile(p *v1alpha1.VisionProvider) *provider {
-	doc := providerDocument(s.in.Namespace, p)
-	if _, done := s.verdicts[doc.Name]; !done {
-		verdict := ProviderVerdict{
-			Accepted:     acceptProvider(s.in.Namespace, p, doc),
-			Unprogrammed: validation.UnprogrammedProvider(p),
-		}
-		s.verdicts[doc.Name] = verdict
-		if verdict.Accepted.OK {
-			s.accepted[doc.Name] = &provider{Provider: doc, object: p.Name, standIn: standIn(doc),
-				unshared: doc.Credential != nil && doc.Credential.Namespace != s.in.Namespace}
-		}
+	name := p.Namespace + "/" + p.Name
+	if _, done := s.verdicts[name]; done {
+		return s.accepted[name]
 	}
-	return s.accepted[doc.Name]
+	doc := providerDocument(s.in.Namespace, p)
+	verdict := ProviderVerdict{
+		Accepted:     acceptProvider(s.in.Namespace, p, doc),
+		Unprogrammed: validation.UnprogrammedProvider(p),
+	}
+	s.verdicts[name] = verdict
+	if verdict.Accepted.OK {
+		s.accepted[name] = &provider{Provider: doc, object: p.Name, standIn: standIn(doc),
+			unshared: doc.Credential != nil && doc.Credential.Namespace != s.in.Namespace}
+	}
+	return s.accepted[name]
 }
 
 // acceptProvider judges a VisionProvider: by the rules of its kind, which the
