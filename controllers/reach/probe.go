@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -115,20 +114,16 @@ func (p *Prober) probe(ctx context.Context, namespace string, t Target) string {
 	if reason != "" {
 		return reason
 	}
-	conn, err := p.dial(ctx, addrs, port(u))
+	raw, err := p.dial(ctx, addrs, port(u))
 	if err != nil {
-		return late(err, v1alpha1.ReasonConnectionFailed)
+		return late(ctx, err, v1alpha1.ReasonConnectionFailed)
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if deadline, ok := ctx.Deadline(); ok {
-		if err := conn.SetDeadline(deadline); err != nil {
-			return v1alpha1.ReasonConnectionFailed
-		}
-	}
+	defer raw.Close()
+	defer context.AfterFunc(ctx, func() { raw.Close() })() // what waits for the server ends when the time is up
+	conn := raw
 	if u.Scheme == "https" {
-		if conn, err = encrypt(ctx, conn, u.Hostname(), t.CABundle); err != nil {
-			return late(err, v1alpha1.ReasonTLSFailed)
+		if conn, err = encrypt(ctx, raw, u.Hostname(), t.CABundle); err != nil {
+			return late(ctx, err, v1alpha1.ReasonTLSFailed)
 		}
 	}
 	return ask(ctx, conn, u)
@@ -211,11 +206,11 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL) string {
 	req.Close = true
 	req.Header.Set("User-Agent", userAgent)
 	if err := req.Write(conn); err != nil {
-		return late(err, v1alpha1.ReasonConnectionFailed)
+		return late(ctx, err, v1alpha1.ReasonConnectionFailed)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, maxAnswer)), req)
 	if err != nil {
-		return late(err, v1alpha1.ReasonConnectionFailed)
+		return late(ctx, err, v1alpha1.ReasonConnectionFailed)
 	}
 	conn.Close() // to close the body alone is to read it to its end
 	answer.Body.Close()
@@ -225,10 +220,10 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL) string {
 	return v1alpha1.ReasonReachable
 }
 
-// late is Timeout for an error that says so, and else the reason given.
-func late(err error, reason string) string {
+// late is Timeout when the time is up, or the error says so, and else the reason given.
+func late(ctx context.Context, err error, reason string) string {
 	timed, ok := errors.AsType[net.Error](err)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || ok && timed.Timeout() {
+	if ctx.Err() != nil || ok && timed.Timeout() {
 		return v1alpha1.ReasonTimeout
 	}
 	return reason
