@@ -163,8 +163,8 @@ func goldenCases(t *testing.T) []string {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	if len(names) < 70 {
-		t.Fatalf("found %d cases in %s, want at least 70", len(names), goldenFolder)
+	if len(names) < 90 {
+		t.Fatalf("found %d cases in %s, want at least 90", len(names), goldenFolder)
 	}
 	return names
 }

@@ -35,10 +35,12 @@ type judge struct {
 	catalog *router.Catalog
 	// unshared are the providers, by name, whose key stays in their namespace.
 	unshared map[string]bool
+	// saidBy is what a message about a route begins with where a baseline names it.
+	saidBy map[string]string
 }
 
 func newJudge(uses []use) *judge {
-	j := &judge{profile: &router.Profile{}, unshared: map[string]bool{}}
+	j := &judge{profile: &router.Profile{}, unshared: map[string]bool{}, saidBy: map[string]string{}}
 	byName := make(map[string]*router.Provider, len(uses))
 	for _, u := range uses {
 		j.profile.Providers = append(j.profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
@@ -127,6 +129,7 @@ func (e *effective) routes(m *merge, named *layer) {
 			continue
 		}
 		e.profile.DefaultModel, from = route, l.from
+		e.said(m, l, "spec.defaultModel", route)
 		break
 	}
 	m.note("spec.defaultModel", from, e.profile.DefaultModel)
@@ -135,11 +138,21 @@ func (e *effective) routes(m *merge, named *layer) {
 	for _, l := range m.layers {
 		if l.FallbackModels != nil {
 			e.fallbacks(m.at(l, field), l.FallbackModels, inherited(l))
+			e.said(m, l, field, e.profile.FallbackModels...)
 			m.note(field, l.from, e.profile.FallbackModels)
 			return
 		}
 	}
 	m.note(field, FromDefault, "")
+}
+
+// said notes which baseline's field names a route, where it is not the object's own.
+func (e *effective) said(m *merge, l *layer, field string, routes ...string) {
+	for _, route := range routes {
+		if _, known := e.judge.saidBy[route]; !known && l != m.layers[0] {
+			e.judge.saidBy[route] = m.at(l, field) + ": "
+		}
+	}
 }
 
 // strange reports whether an inherited route names nothing here, and tells it.
@@ -197,7 +210,7 @@ func chooseRoutes(profile *router.Profile, j *judge) choice {
 		c.list(fallback, reason)
 		switch {
 		case reason == CandidateRouteNotFound:
-			c.problems = append(c.problems, notFound(fallback))
+			c.problems = append(c.problems, j.notFound(fallback))
 		case !usable(reason):
 			c.passedOver = append(c.passedOver, fmt.Sprintf("fallback %q cannot serve and is passed over: %s", fallback, j.because(reason, fallback, provider)))
 		}
@@ -213,7 +226,7 @@ func (c *choice) named(j *judge, route string) {
 	case usable(reason):
 		c.defaultRoute, c.provider = route, provider.Name
 	case reason == CandidateRouteNotFound:
-		c.problems = append(c.problems, notFound(route))
+		c.problems = append(c.problems, j.notFound(route))
 	default:
 		c.problems = append(c.problems, j.noUsableRoute(c.candidates))
 	}
@@ -266,9 +279,9 @@ func (c *choice) resolved() Verdict {
 // usable reports whether nothing that the objects tell stands against a route.
 func usable(reason string) bool { return reason == CandidateUsable || reason == CandidateDiscovered }
 
-func notFound(route string) problem {
+func (j *judge) notFound(route string) problem {
 	return problem{v1alpha1.ReasonRouteNotFound, fmt.Sprintf(
-		"route %q names an endpoint or model that no provider of the policy declares", route)}
+		"%sroute %q names an endpoint or model that no provider of the policy declares", j.saidBy[route], route)}
 }
 
 // noUsableRoute names the first candidates with their reasons, and the objects
