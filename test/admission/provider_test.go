@@ -133,9 +133,11 @@ func TestTheOperatorReportsOnAProviderWhoseSecretItMayNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	operator := serviceAccount(t, operatorNamespace, v1alpha1.ManagedBy)
-	err := operator.Status().Patch(t.Context(), keyed(namespace, "p", ""), client.RawPatch(types.MergePatchType, []byte(`{"status":{"observedGeneration":1}}`)))
-	if err != nil {
-		t.Error(err)
+	p := keyed(namespace, "p", "")
+	err := operator.Status().Patch(t.Context(), p, client.RawPatch(types.MergePatchType, []byte(
+		`{"status":{"conditions":[{"type":"Ready","status":"True","reason":"R","message":"m","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)))
+	if err != nil || len(p.Status.Conditions) != 1 {
+		t.Errorf("got %v and the conditions %v, want the patched one", err, p.Status.Conditions)
 	}
 }
 

@@ -65,7 +65,7 @@ func prepare(ctx context.Context) (err error) {
 		}
 	}
 	for _, folder := range []string{"rbac", "admissionpolicy"} {
-		if _, err := cluster.Kubectl(ctx, "", "apply", "-n", operatorNamespace, "-k", "../../config/"+folder); err != nil {
+		if err := cluster.Install(ctx, operatorNamespace, "../../config/"+folder); err != nil {
 			return err
 		}
 	}
