@@ -51,7 +51,7 @@ func compilePolicies(in Input, providers *providerSet, over []*v1alpha1.VisionPo
 // compileBaselines compiles the baselines that serve in the namespace by
 // themselves, each with the others laid over it.
 func compileBaselines(in Input, providers *providerSet, over []*v1alpha1.VisionPolicy) []*policy {
-	if !servedByBaselines(in) {
+	if !ServedByBaselines(in) {
 		return nil
 	}
 	policies := make([]*policy, 0, len(over))

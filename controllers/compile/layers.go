@@ -27,7 +27,7 @@ func Servers(in Input) []v1alpha1.VisionPolicy {
 	servers := slices.DeleteFunc(slices.Clone(in.Policies), func(p v1alpha1.VisionPolicy) bool {
 		return p.Namespace != in.Namespace || isBaseline(&p)
 	})
-	if !servedByBaselines(in) {
+	if !ServedByBaselines(in) {
 		return servers
 	}
 	for _, b := range baselines(in) {
@@ -36,10 +36,10 @@ func Servers(in Input) []v1alpha1.VisionPolicy {
 	return servers
 }
 
-// servedByBaselines reports whether a baseline may serve a namespace's pods by
+// ServedByBaselines reports whether a baseline that matches may serve a namespace's pods by
 // itself. Those of the cluster's own namespaces and of the operator's run what
 // the platform consists of: only a policy in there reaches them.
-func servedByBaselines(in Input) bool {
+func ServedByBaselines(in Input) bool {
 	switch in.Namespace {
 	case in.OperatorNamespace, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease:
 		return false
@@ -53,7 +53,7 @@ func servedByBaselines(in Input) bool {
 func baselines(in Input) []*v1alpha1.VisionPolicy {
 	var matching []*v1alpha1.VisionPolicy
 	for i := range in.Policies {
-		if p := &in.Policies[i]; matches(p, in) && acceptPolicy(in.OperatorNamespace, p).OK {
+		if p := &in.Policies[i]; Matches(p, in) && acceptPolicy(in.OperatorNamespace, p).OK {
 			matching = append(matching, p)
 		}
 	}
@@ -63,10 +63,10 @@ func baselines(in Input) []*v1alpha1.VisionPolicy {
 	return matching
 }
 
-// matches reports whether a policy is a baseline of the operator's namespace
-// that matches the namespace's labels. A selector that does not parse matches
-// nothing.
-func matches(p *v1alpha1.VisionPolicy, in Input) bool {
+// Matches reports whether a policy is a baseline of the operator's namespace
+// that matches the namespace's labels; in.Policies do not count. A selector that
+// does not parse matches nothing.
+func Matches(p *v1alpha1.VisionPolicy, in Input) bool {
 	if !isBaseline(p) || p.Namespace != in.OperatorNamespace {
 		return false
 	}
