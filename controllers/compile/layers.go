@@ -36,9 +36,10 @@ func Servers(in Input) []v1alpha1.VisionPolicy {
 	return servers
 }
 
-// ServedByBaselines reports whether a baseline that matches may serve a namespace's pods by
-// itself. Those of the cluster's own namespaces and of the operator's run what
-// the platform consists of: only a policy in there reaches them.
+// ServedByBaselines reports whether a baseline that matches a namespace may
+// serve its pods by itself. Those of the cluster's own namespaces and of the
+// operator's run what the platform consists of: only a policy in there reaches
+// them.
 func ServedByBaselines(in Input) bool {
 	switch in.Namespace {
 	case in.OperatorNamespace, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease:
