@@ -48,7 +48,7 @@ func (p *policy) compile(id string, providers *providerSet, over []*v1alpha1.Vis
 		return
 	}
 	choice := chooseRoutes(e.profile, e.judge)
-	problems := append(e.problems, choice.problems...)
+	problems := slices.Concat(e.problems, choice.problems)
 	p.profile, p.pods, p.origins = e.profile, e.pods, m.origins
 	v := &p.verdict
 	v.Profile, v.Redundant, v.Candidates = e.profile.ID, e.redundant, choice.candidates
