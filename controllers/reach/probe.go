@@ -187,7 +187,7 @@ func (p *Prober) dialOne(ctx context.Context, address string, isLast bool) (net.
 
 // encrypt makes a connection a TLS one that the host's certificate vouches for.
 func encrypt(ctx context.Context, conn net.Conn, host, caBundle string) (net.Conn, error) {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: strings.TrimSuffix(host, "."), NextProtos: []string{"http/1.1"}}
+	conf := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, NextProtos: []string{"http/1.1"}}
 	if caBundle != "" {
 		conf.RootCAs = x509.NewCertPool()
 		conf.RootCAs.AppendCertsFromPEM([]byte(caBundle)) // one without certificates trusts none

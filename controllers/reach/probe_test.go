@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -130,8 +131,8 @@ func TestTheRequestCarriesNothingButItsAddress(t *testing.T) {
 	n := serving(t, func(_ http.ResponseWriter, r *http.Request) { requests <- r })
 	n.reason(t, "http://example.com:8080/openai/v1", "")
 	r := <-requests
-	if r.Method != http.MethodGet || r.Host != "example.com:8080" || r.RequestURI != "/openai/v1" || r.ContentLength != 0 {
-		t.Errorf("got %s %s %s with %d bytes", r.Method, r.Host, r.RequestURI, r.ContentLength)
+	if r.Method != http.MethodGet || r.Host != "example.com:8080" || r.RequestURI != "/openai/v1" || r.ContentLength != 0 || !r.Close {
+		t.Errorf("got %s %s %s with %d bytes, the last of its connection: %t", r.Method, r.Host, r.RequestURI, r.ContentLength, r.Close)
 	}
 	for name, values := range r.Header {
 		if name == "Connection" || name == "User-Agent" && values[0] == userAgent {
@@ -177,16 +178,30 @@ func TestTheBodyOfAnAnswerIsNotRead(t *testing.T) {
 	<-ended // only when the prober has hung up
 }
 
+func TestABodyThatNeverComesIsNotWaitedFor(t *testing.T) {
+	n := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		w.WriteHeader(http.StatusOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	p := New(Options{Resolver: n, Dial: n.dial, Timeout: time.Hour})
+	results, err := p.Probe(t.Context(), "team", []Target{{URL: "http://example.com/"}})
+	if err != nil || results[0].Reason != v1alpha1.ReasonReachable {
+		t.Errorf("got %v, %v", results, err)
+	}
+}
+
 func TestConnectionsThatBringNoAnswer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handle func(net.Conn)
 		want   string
 	}{
 		"one that is closed at once":       {func(c net.Conn) { c.Close() }, v1alpha1.ReasonConnectionFailed},
-		"one that speaks something else":   {func(c net.Conn) { io.WriteString(c, "220 mail.example.com ESMTP\r\n"); c.Close() }, v1alpha1.ReasonConnectionFailed},
+		"one that speaks something else":   {func(c net.Conn) { fmt.Fprint(c, "220 mail.example.com ESMTP\r\n"); c.Close() }, v1alpha1.ReasonConnectionFailed},
 		"headers without end":              {func(c net.Conn) { flood(c, "HTTP/1.1 200 OK\r\n", "X: "+strings.Repeat("a", 1000)+"\r\n") }, v1alpha1.ReasonConnectionFailed},
 		"one that is silent":               {func(net.Conn) {}, v1alpha1.ReasonTimeout},
-		"one that stops within its header": {func(c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nX: ") }, v1alpha1.ReasonTimeout},
+		"one that stops within its header": {func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 200 OK\r\nX: ") }, v1alpha1.ReasonTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := speaking(t, tc.handle).reason(t, "http://example.com/", ""); got != tc.want {
