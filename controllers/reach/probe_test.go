@@ -179,12 +179,7 @@ func TestTheBodyOfAnAnswerIsNotRead(t *testing.T) {
 }
 
 func TestABodyThatNeverComesIsNotWaitedFor(t *testing.T) {
-	n := serving(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", "1000")
-		w.WriteHeader(http.StatusOK)
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
+	n := speaking(t, func(c net.Conn) { fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n") })
 	p := New(Options{Resolver: n, Dial: n.dial, Timeout: time.Hour})
 	results, err := p.Probe(t.Context(), "team", []Target{{URL: "http://example.com/"}})
 	if err != nil || results[0].Reason != v1alpha1.ReasonReachable {
