@@ -130,7 +130,7 @@ func TestNoKeyIsEverWrittenAnywhere(t *testing.T) {
 	for _, name := range []string{"newline", "quoted", "control"} {
 		w.providerCondition(name, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretKeyMalformed)
 	}
-	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.policyCondition("agents", v1alpha1.ConditionProgrammed, metav1.ConditionTrue, v1alpha1.ReasonProgrammed)
 	_, cm, err := w.document()
 	if err != nil {
 		t.Fatal(err)

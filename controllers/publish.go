@@ -49,7 +49,7 @@ var pending = publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonPendin
 // namespace that is not served, takes back what it holds. Beside an error the
 // publication is pending.
 func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router.Document) (publication, error) {
-	if !g.served() {
+	if !g.served {
 		return r.retire(ctx, g, doc)
 	}
 	data, err := router.Marshal(doc)
@@ -87,7 +87,7 @@ func tooLarge(g *gathered) publication {
 // putBoth writes the variables before the router, so that whoever waits for
 // the router finds both.
 func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
-	before := everProgrammed(g.own)
+	before := everProgrammed(g.own) || r.ledger.knows(g.input.Namespace)
 	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
 	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
 		data: map[string]string{router.Key: string(data)}, held: g.router, before: before}

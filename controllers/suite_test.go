@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -80,13 +81,15 @@ func prepare() (err error) {
 type world struct {
 	*testing.T
 	namespace string
-	writes    *atomic.Int64 // requests of the controllers that write, events apart
+	others    []string      // further namespaces that the controllers look at
+	writes    *atomic.Int64 // requests of the controllers that write
+	stamps    *atomic.Int64 // those among them that patch a pod's status
 	prober    prober        // nil: the real network
 	stop      func()
 }
 
 // quick are intervals for tests that wait for what cannot be watched.
-var quick = Intervals{CredentialRetry: 50 * time.Millisecond, CredentialRefresh: 50 * time.Millisecond, Leftover: 50 * time.Millisecond}
+var quick = Intervals{CredentialRetry: 50 * time.Millisecond, CredentialRefresh: 50 * time.Millisecond, Leftover: 50 * time.Millisecond, Pods: 200 * time.Millisecond}
 
 func newWorld(t *testing.T, intervals Intervals) *world {
 	t.Helper()
@@ -108,12 +111,15 @@ func newProbedWorld(t *testing.T, intervals Intervals, prober prober) *world {
 // start starts the controllers; they end with the test at the latest.
 func (w *world) start(intervals Intervals) {
 	w.Helper()
-	w.writes = &atomic.Int64{}
+	w.writes, w.stamps = &atomic.Int64{}, &atomic.Int64{}
 	counted := rest.CopyConfig(operator)
-	writes := w.writes
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return &writeCounter{next: next, writes: writes} })
-	cacheOptions := CacheOptions()
-	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.namespace: {}, operatorNamespace: {}}
+	counter := &writeCounter{writes: w.writes, stamps: w.stamps}
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { counter.next = next; return counter })
+	cacheOptions, namespaces := CacheOptions(), append([]string{w.namespace}, w.others...)
+	cacheOptions.DefaultNamespaces = map[string]cache.Config{operatorNamespace: {}}
+	for _, namespace := range namespaces {
+		cacheOptions.DefaultNamespaces[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     scheme,
 		Cache:      cacheOptions,
@@ -124,7 +130,7 @@ func (w *world) start(intervals Intervals) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Intervals: intervals, prober: w.prober}); err != nil {
+	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Namespaces: namespaces, Intervals: intervals, prober: w.prober}); err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -150,11 +156,15 @@ func (w *world) start(intervals Intervals) {
 type writeCounter struct {
 	next   http.RoundTripper
 	writes *atomic.Int64
+	stamps *atomic.Int64
 }
 
 func (c *writeCounter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet {
 		c.writes.Add(1)
+		if strings.Contains(req.URL.Path, "/pods/") {
+			c.stamps.Add(1)
+		}
 	}
 	return c.next.RoundTrip(req)
 }

@@ -158,4 +158,8 @@ const (
 const (
 	// ReasonReady: every other condition is True.
 	ReasonReady = "Ready"
+	// ReasonCredentialsNotResolved, of a policy: the router carries it, and the key
+	// of its default route's provider cannot be used; the message says why. The
+	// provider's CredentialsResolved tells more.
+	ReasonCredentialsNotResolved = "CredentialsNotResolved"
 )
