@@ -69,8 +69,9 @@ func listPods(ctx context.Context, r client.Reader, namespace string) ([]metav1.
 
 // injection is what injection noted on a pod: see inject.Injection.
 type injection struct {
-	Profile string `json:"profile"`
-	Image   string `json:"image"`
+	Profile string   `json:"profile"`
+	Image   string   `json:"image"`
+	Keys    []string `json:"keys"`
 }
 
 // injectionOf reads what injection noted; nothing when that does not parse.
@@ -82,18 +83,43 @@ func injectionOf(pod *metav1.PartialObjectMetadata) injection {
 	return i
 }
 
-// countPods counts pods by the profile that serves them. A pod is outdated when
-// it does not have the stamp, when it would get another profile today, or
-// another image, unless either is not known.
-func countPods(pods []metav1.PartialObjectMetadata, policies []v1alpha1.VisionPolicy, image string, stamped func(*metav1.PartialObjectMetadata) bool) map[string]v1alpha1.PodCounts {
+// today is what a namespace's pods are held against.
+type today struct {
+	// policies are those that may serve them, as compile.Servers gives them.
+	policies []v1alpha1.VisionPolicy
+	// keys are those that pods of a profile mount, by profile ID.
+	keys map[string][]string
+	// image is the runtime's; empty when images do not count.
+	image string
+	// stamped reports whether a pod was told of the router.
+	stamped func(*metav1.PartialObjectMetadata) bool
+}
+
+// outdated reports whether a pod has yet to be told of the router, or needs a
+// restart: it would get another profile or image, or it does not mount a key.
+// What injection did not note is not held against it.
+func (t *today) outdated(pod *metav1.PartialObjectMetadata, has injection) bool {
+	if !t.stamped(pod) {
+		return true
+	}
+	profile, serving := compile.Serving(t.policies, pod.Labels, pod.Annotations[v1alpha1.PolicyAnnotation])
+	if serving.OK && profile != has.Profile {
+		return true
+	}
+	if has.Image == "" { // noted by an older version
+		return false
+	}
+	unmounted := func(key string) bool { return !slices.Contains(has.Keys, key) }
+	return t.image != "" && t.image != has.Image || slices.ContainsFunc(t.keys[has.Profile], unmounted)
+}
+
+// countPods counts pods by the profile that serves them.
+func countPods(pods []metav1.PartialObjectMetadata, t today) map[string]v1alpha1.PodCounts {
 	counts := map[string]v1alpha1.PodCounts{}
 	for i := range pods {
-		pod := &pods[i]
-		has := injectionOf(pod)
-		today, serving := compile.Serving(policies, pod.Labels, pod.Annotations[v1alpha1.PolicyAnnotation])
+		has := injectionOf(&pods[i])
 		c := counts[has.Profile]
-		c.Matched++
-		if !stamped(pod) || serving.OK && today != has.Profile || image != "" && has.Image != "" && image != has.Image {
+		if c.Matched++; t.outdated(&pods[i], has) {
 			c.Outdated++
 		}
 		counts[has.Profile] = c

@@ -71,7 +71,7 @@ func (r *propagator) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.sent.keep(req.Name, pods)
 	again, stamping := r.stampAll(ctx, pods, stamp)
-	if err := r.count(ctx, req.Name, pods, stamp); err != nil {
+	if err := r.count(ctx, doc, pods, stamp); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: earliest(refresh, again)}, stamping
@@ -180,8 +180,8 @@ func mayPass(err error) bool {
 }
 
 // count counts the pods for the status of policies.
-func (r *propagator) count(ctx context.Context, namespace string, pods []metav1.PartialObjectMetadata, stamp string) error {
-	counts := map[string]v1alpha1.PodCounts{}
+func (r *propagator) count(ctx context.Context, doc *router.Document, pods []metav1.PartialObjectMetadata, stamp string) error {
+	namespace, counts := doc.Namespace, map[string]v1alpha1.PodCounts{}
 	if len(pods) > 0 {
 		ns, err := namespaceOf(ctx, r.client, namespace)
 		if err != nil || ns == nil {
@@ -191,7 +191,12 @@ func (r *propagator) count(ctx context.Context, namespace string, pods []metav1.
 		if err != nil {
 			return err
 		}
-		counts = countPods(pods, compile.Servers(in), r.image, func(pod *metav1.PartialObjectMetadata) bool { return r.sent.has(pod, stamp) })
+		now := today{policies: compile.Servers(in), image: r.image, keys: make(map[string][]string, len(doc.Profiles)),
+			stamped: func(pod *metav1.PartialObjectMetadata) bool { return r.sent.has(pod, stamp) }}
+		for i := range doc.Profiles {
+			now.keys[doc.Profiles[i].ID] = compile.KeysOf(doc, &doc.Profiles[i])
+		}
+		counts = countPods(pods, now)
 	}
 	if r.tally.set(namespace, counts, time.Now()) {
 		r.router.ring(namespace, r.tally.every)
