@@ -144,8 +144,7 @@ func baselineConditions(p *v1alpha1.VisionPolicy, v compile.PolicyVerdict, c cen
 			return *oldRefs, *oldProgrammed
 		}
 		return verdictCondition(v1alpha1.ConditionResolvedRefs, v.ResolvedRefs),
-			verdictCondition(v1alpha1.ConditionProgrammed, compile.Verdict{Reason: v1alpha1.ReasonPending,
-				Message: "the routers of " + namespaces(c.served) + " are being published"})
+			unknown(v1alpha1.ConditionProgrammed, v1alpha1.ReasonPending, "the routers of "+namespaces(c.served)+" are being published")
 	}
 	return verdictCondition(v1alpha1.ConditionResolvedRefs, c.resolved(v.ResolvedRefs)),
 		verdictCondition(v1alpha1.ConditionProgrammed, c.programmed(v))

@@ -26,6 +26,8 @@ type gathered struct {
 	own []v1alpha1.VisionPolicy
 	// served says that the namespace has a router: see compile.Served.
 	served bool
+	// terminating says that the namespace is being deleted.
+	terminating bool
 	// router and env are what the API server holds under our two names; nil for nothing.
 	router, env *corev1.ConfigMap
 }
@@ -41,7 +43,7 @@ func (r *routerReconciler) gather(ctx context.Context, namespace string) (*gathe
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{input: input, own: gather.Own(input), served: compile.Served(input)}
+	g := &gathered{input: input, own: gather.Own(input), served: compile.Served(input), terminating: ns.DeletionTimestamp != nil}
 	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served); err != nil {
 		return nil, err
 	}

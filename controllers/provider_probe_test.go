@@ -280,3 +280,24 @@ func TestAProviderThatIsNotAcceptedIsNotProbed(t *testing.T) {
 		t.Errorf("it was probed %d times", s.probes.Load())
 	}
 }
+
+func TestEditsDoNotMakeProbesMoreFrequent(t *testing.T) {
+	s := &script{reason: v1alpha1.ReasonReachable}
+	w := newProbedWorld(t, Intervals{}, s)
+	w.create(probedProvider("cloud"))
+	w.providerCondition("cloud", v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonReachable)
+	for i := range 5 {
+		w.edit("cloud", func(spec *v1alpha1.VisionProviderSpec) { spec.Models[0].Name = fmt.Sprintf("vision-%d", i) })
+		w.providerCondition("cloud", v1alpha1.ConditionReachable, metav1.ConditionTrue, v1alpha1.ReasonReachable)
+	}
+	for i := range 5 {
+		w.edit("cloud", func(spec *v1alpha1.VisionProviderSpec) {
+			spec.Endpoints[0].URL = fmt.Sprintf("https://%d.example.com/", i)
+		})
+		w.providerCondition("cloud", v1alpha1.ConditionReachable, metav1.ConditionUnknown, v1alpha1.ReasonNotProbed)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if n := s.probes.Load(); n != 1 {
+		t.Errorf("there were %d probes", n)
+	}
+}

@@ -62,7 +62,7 @@ func (r *routerReconciler) report(ctx context.Context, g *gathered, out compile.
 		switch {
 		case stale:
 			again = earliest(again, soon)
-		case err == nil:
+		case err == nil && !g.terminating: // there no event can be made
 			announcePolicy(r.events, changed, p.Status.Conditions, status.Conditions)
 		}
 	}

@@ -70,8 +70,12 @@ func (r *routerReconciler) tell(namespace string, standings map[string]standing)
 	}
 }
 
-// standings are what the baselines that serve in a namespace came to there.
+// standings are what the baselines that serve in a namespace came to there; none
+// in one that is being deleted.
 func (r *routerReconciler) standings(g *gathered, out compile.Output, published publication) map[string]standing {
+	if g.terminating {
+		return nil
+	}
 	standings := make(map[string]standing, len(out.Baselines))
 	for i := range g.input.Policies {
 		b := &g.input.Policies[i]

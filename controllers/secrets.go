@@ -59,7 +59,7 @@ func (s *secretVersions) of(ctx context.Context, key client.ObjectKey) (secretVe
 }
 
 // fresh returns what is known of a Secret, and reads it when that is too old.
-// changed says that the Secret has come or gone since it was read before.
+// changed says that the Secret has come or gone since, or was not known.
 func (s *secretVersions) fresh(ctx context.Context, key client.ObjectKey) (v secretVersion, changed bool, err error) {
 	s.mu.Lock()
 	before, known := s.known[key]
@@ -68,7 +68,7 @@ func (s *secretVersions) fresh(ctx context.Context, key client.ObjectKey) (v sec
 		return before, false, nil
 	}
 	v, err = s.read(ctx, key)
-	return v, known && before.missing() != v.missing(), err
+	return v, err == nil && (!known || before.missing() != v.missing()), err
 }
 
 // lasts is how long a reading holds.

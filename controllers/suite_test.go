@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -106,6 +108,52 @@ func newProbedWorld(t *testing.T, intervals Intervals, prober prober) *world {
 	w := &world{T: t, namespace: ns.Name, prober: prober}
 	w.start(intervals)
 	return w
+}
+
+// newWideWorld is a world of several namespaces, each with the labels.
+func newWideWorld(t *testing.T, intervals Intervals, others int, labels map[string]string) *world {
+	t.Helper()
+	w := &world{T: t}
+	for i := range others + 1 {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: labels}}
+		if err := admin.Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			w.namespace = ns.Name
+		} else {
+			w.others = append(w.others, ns.Name)
+		}
+	}
+	w.start(intervals)
+	return w
+}
+
+// in is the same world, seen from another of its namespaces.
+func (w *world) in(namespace string) *world {
+	other := *w
+	other.namespace = namespace
+	return &other
+}
+
+// label sets a label of the world's namespace, or takes it away when empty.
+func (w *world) label(key, value string) {
+	w.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: orNil(value)}}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := admin.Patch(w.Context(), ns, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func orNil(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
 }
 
 // start starts the controllers; they end with the test at the latest.
