@@ -74,6 +74,9 @@ type Options struct {
 	// RuntimeImage is the image that pods get today; a pod that was injected with
 	// another one counts as outdated. Empty: images do not count.
 	RuntimeImage string
+	// WithoutSecrets makes the controllers ask for no Secret: of every key it is
+	// said that the operator may not read it.
+	WithoutSecrets bool
 	// Intervals may be left zero.
 	Intervals Intervals
 	prober    prober // a *reach.Prober on the real network when nil
@@ -126,7 +129,7 @@ func setupRouters(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("indexing policies by the providers that they refer to: %w", err)
 	}
 	scope := gather.Scope{OperatorNamespace: options.OperatorNamespace, Namespaces: options.Namespaces}
-	secrets, pods := newSecretVersions(mgr.GetAPIReader(), options.Intervals), newTally(options.Intervals.Pods)
+	secrets, pods := newSecretVersions(secretReader(mgr, options), options.Intervals), newTally(options.Intervals.Pods)
 	router := &routerReconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
@@ -167,7 +170,7 @@ func setupProviders(mgr ctrl.Manager, options Options) error {
 	seen, sight := make(chan event.GenericEvent), newSight()
 	provider := &providerReconciler{
 		client:    mgr.GetClient(),
-		live:      mgr.GetAPIReader(),
+		live:      secretReader(mgr, options),
 		events:    mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		sight:     sight,
 		seen:      seen,

@@ -25,14 +25,14 @@ import (
 )
 
 func TestMetricsAreForWhoHoldsTheReadersRole(t *testing.T) {
-	admin := install(t, freeAddress(t))
-	create(t, admin, namespace("monitoring"),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "prometheus"}},
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "monitoring", Name: "other"}},
+	admin, monitoring := install(t, freeAddress(t)), fresh("monitoring")
+	create(t, admin, namespace(monitoring),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: monitoring, Name: "prometheus"}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: monitoring, Name: "other"}},
 		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "prometheus"},
+			ObjectMeta: metav1.ObjectMeta{Name: monitoring},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "vision-operator-metrics-reader"},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "monitoring", Name: "prometheus"}},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: monitoring, Name: "prometheus"}},
 		})
 	address := freeAddress(t)
 	directory, roots := certificate(t)
@@ -46,8 +46,8 @@ func TestMetricsAreForWhoHoldsTheReadersRole(t *testing.T) {
 		"nobody": {"", http.StatusUnauthorized},
 		// controller-runtime's filter takes the API server's no for a failure.
 		"a token that is none": {"nonsense", http.StatusInternalServerError},
-		"another account":      {token(t, "other"), http.StatusForbidden},
-		"the reader":           {token(t, "prometheus"), http.StatusOK},
+		"another account":      {token(t, monitoring, "other"), http.StatusForbidden},
+		"the reader":           {token(t, monitoring, "prometheus"), http.StatusOK},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,10 +110,10 @@ func certificate(t *testing.T) (directory string, roots *x509.CertPool) {
 	return directory, roots
 }
 
-// token is one of a service account of namespace monitoring.
-func token(t *testing.T, account string) string {
+// token is one of a service account.
+func token(t *testing.T, namespace, account string) string {
 	t.Helper()
-	answer, err := kubernetes.NewForConfigOrDie(cluster.Config).CoreV1().ServiceAccounts("monitoring").
+	answer, err := kubernetes.NewForConfigOrDie(cluster.Config).CoreV1().ServiceAccounts(namespace).
 		CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -97,7 +97,7 @@ func newManager(ctx context.Context, config *rest.Config, cfg configuration, log
 			return nil, fmt.Errorf("watching the metrics' certificate: %w", err)
 		}
 	}
-	if err := controllers.Setup(mgr, controllers.Options{OperatorNamespace: cfg.operatorNamespace}); err != nil {
+	if err := controllers.Setup(mgr, controllerOptions(cfg)); err != nil {
 		return nil, err
 	}
 	if cfg.webhookListen != off {
@@ -155,6 +155,15 @@ func managerOptions(cfg configuration, scheme *runtime.Scheme, log logr.Logger) 
 		LeaderElectionNamespace:       cfg.operatorNamespace,
 		LeaderElectionReleaseOnCancel: true, // run returns as soon as the manager ends
 		GracefulShutdownTimeout:       &wait,
+	}
+}
+
+func controllerOptions(cfg configuration) controllers.Options {
+	return controllers.Options{
+		OperatorNamespace: cfg.operatorNamespace,
+		Namespaces:        cfg.watchNamespaces,
+		RuntimeImage:      cfg.runtimeImage,
+		WithoutSecrets:    cfg.secretAccess == secretAccessNone,
 	}
 }
 
