@@ -155,9 +155,12 @@ func declaredMode(policies []v1alpha1.VisionPolicy, id string) v1alpha1.Admissio
 	return v1alpha1.AdmissionWarn
 }
 
+// baselineKind begins the ID of a profile that a baseline became.
+var baselineKind = compile.BaselineProfileID("")
+
 // describe names the object behind a profile for people.
 func describe(id string) string {
-	if name, ok := strings.CutPrefix(id, "baseline/"); ok {
+	if name, ok := strings.CutPrefix(id, baselineKind); ok {
 		return fmt.Sprintf("baseline %q", name)
 	}
 	return fmt.Sprintf("VisionPolicy %q", strings.TrimPrefix(id, "policy/"))
@@ -240,7 +243,8 @@ func checkPorts(d *decision) outcome {
 // resolve without a default route leave it to runtimes to discover a model.
 func checkRoutes(d *decision) outcome {
 	verdict := d.Compiled.Verdict(d.profile.ID)
-	d.incomplete = !verdict.ResolvedRefs.OK
+	// A baseline serves because no policy does, and one may have come a moment ago.
+	d.incomplete = !verdict.ResolvedRefs.OK || strings.HasPrefix(d.profile.ID, baselineKind)
 	reason, message, policy := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message, describe(d.profile.ID)
 	switch {
 	case verdict.ResolvedRefs.OK:
