@@ -292,7 +292,8 @@ type VisionPolicyStatus struct {
 	// DefaultRoute is the route that a call without a model takes,
 	// provider@endpoint/model. Empty: no declared model can serve, which
 	// ResolvedRefs explains; where it is True, each runtime looks among the models
-	// that it discovers.
+	// that it discovers. A baseline's is the one of all namespaces that it serves;
+	// empty where they differ.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -307,12 +308,14 @@ type VisionPolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Candidates []RouteCandidate `json:"candidates,omitempty"`
 
-	// Router is the published router that carries this policy.
+	// Router is the published router that carries this policy. A baseline is
+	// carried by many, and names none.
 	//
 	// +optional
 	Router *RouterStatus `json:"router,omitempty"`
 
-	// Pods counts the pods that the policy serves. Not written by this version yet.
+	// Pods counts the pods that the policy serves; a baseline's in all namespaces.
+	// Written at most every 10 seconds; absent while there never was one.
 	//
 	// +optional
 	Pods *PodCounts `json:"pods,omitempty"`
@@ -364,8 +367,10 @@ type PodCounts struct {
 	// +kubebuilder:validation:Minimum=0
 	Matched int32 `json:"matched"`
 
-	// Outdated is how many of them need a restart to obey the whole policy, such
-	// as for the key of a provider that was added after they started.
+	// Outdated is how many of them have yet to be told of the present router, which
+	// passes in moments, or need a restart to obey the whole policy: they lack the
+	// key of a provider that was added or changed since, have an older image of the
+	// runtime, or would be served by another policy today.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0
