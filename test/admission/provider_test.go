@@ -129,7 +129,7 @@ func TestAnAuthorWithoutTheSecretMayNotMoveItsKey(t *testing.T) {
 func TestTheOperatorReportsOnAProviderWhoseSecretItMayNotRead(t *testing.T) {
 	_, namespace := tenant(t)
 	create(t, keyed(namespace, "p", "mine"))
-	if err := admin.Delete(t.Context(), secretsBinding()); err != nil {
+	if err := admin.Delete(t.Context(), secretsBinding()); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	operator := serviceAccount(t, operatorNamespace, v1alpha1.ManagedBy)

@@ -172,7 +172,7 @@ func TestAForeignConfigMapOfOurNameMayBeRemovedButNotEdited(t *testing.T) {
 			t.Errorf("editing: got %v, want a refusal", err)
 		}
 	}
-	if err := deleting(router.ConfigMapName)(t, c, foreignNamespace); err != nil {
+	if err := c.Delete(t.Context(), configMap(foreignNamespace, router.ConfigMapName, false), client.DryRunAll); err != nil {
 		t.Errorf("deleting: %v", err)
 	}
 }

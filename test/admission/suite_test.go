@@ -97,7 +97,7 @@ func user(name, namespace string, rules ...rbacv1.PolicyRule) (client.Client, er
 		&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: name}}},
 	} {
-		if err := admin.Create(context.Background(), o); err != nil {
+		if err := admin.Create(context.Background(), o); client.IgnoreAlreadyExists(err) != nil {
 			return nil, err
 		}
 	}
