@@ -28,7 +28,8 @@ func TestAKeyThatComesLateIsFoundAndOneThatGoesIsMissed(t *testing.T) {
 	w.create(keyedProvider("cloud", "late"), goodPolicy("agents"))
 	w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound)
 	// The router does not wait for the key: the pod mounts it when it is there.
-	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.policyCondition("agents", v1alpha1.ConditionProgrammed, metav1.ConditionTrue, v1alpha1.ReasonProgrammed)
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCredentialsNotResolved)
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"other": []byte("x")}}
 	w.create(secret)
