@@ -94,8 +94,8 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("router").
 		WithLogConstructor(namespaceLogger(mgr.GetLogger(), "router")).
-		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(to.ofPolicy), edited).
-		Watches(&v1alpha1.VisionProvider{}, handler.EnqueueRequestsFromMapFunc(to.ofProvider), builder.WithPredicates(providerNews())).
+		Watches(&v1alpha1.VisionPolicy{}, ownFirst(to.ofPolicy), edited).
+		Watches(&v1alpha1.VisionProvider{}, ownFirst(to.ofProvider), builder.WithPredicates(providerNews())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofPublished), builder.WithPredicates(publishedByOthers())).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespace), builder.WithPredicates(namespaceNews())).
 		WatchesRawSource(source.Func(r.alarm.start)).
