@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,23 +57,33 @@ func (c *Cluster) auditLog() string { return filepath.Join(c.folder, "audit.log"
 // Writes are all writes of [Options.AuditWritesOf] since the start, in the order
 // of their answers.
 func (c *Cluster) Writes() ([]Write, error) {
+	writes, _, err := c.WritesSince(0)
+	return writes, err
+}
+
+// WritesSince are the writes that came after an earlier call returned next, the
+// place from which a later one shall go on; 0 is the start.
+func (c *Cluster) WritesSince(from int64) (writes []Write, next int64, err error) {
 	file, err := os.Open(c.auditLog())
 	if err != nil {
-		return nil, fmt.Errorf("reading the audit log: %w", err)
+		return nil, from, fmt.Errorf("reading the audit log: %w", err)
 	}
 	defer file.Close()
-	var writes []Write
+	if _, err := file.Seek(from, io.SeekStart); err != nil {
+		return nil, from, fmt.Errorf("reading the audit log: %w", err)
+	}
+	next = from
 	lines := bufio.NewReader(file)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil { // the end, or a line that is being written
-			return writes, nil
+			return writes, next, nil
 		}
 		w, err := parseWrite(line)
 		if err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
+			return nil, from, fmt.Errorf("reading the audit log: %w", err)
 		}
-		writes = append(writes, w)
+		writes, next = append(writes, w), next+int64(len(line))
 	}
 }
 

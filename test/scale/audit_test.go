@@ -4,117 +4,80 @@
 package scale
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/visionoperator/vision-operator/test/envtest"
 )
-
-// auditPolicy has the API server log what the operator writes, when it has been
-// written. Its Lease is written every two seconds whatever happens, and is left out.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-  - level: None
-    resources: [{group: coordination.k8s.io}]
-  - level: Metadata
-    users: ["` + operatorUser + `"]
-    verbs: [create, update, patch, delete, deletecollection]
-    resources: [{group: ""}, {group: visionoperator.dev}, {group: events.k8s.io}]
-  - level: None
-`
-
-// write is one request of the operator that changes something: a line of the log.
-type write struct {
-	Verb      string `json:"verb"`
-	ObjectRef struct {
-		Resource, Subresource, Namespace, Name string
-	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code int `json:"code"`
-	} `json:"responseStatus"`
-	UserAgent string `json:"userAgent"`
-}
-
-// what is the kind of a write, such as "configmaps" or "visionpolicies/status".
-func (w *write) what() string {
-	if w.ObjectRef.Subresource == "" {
-		return w.ObjectRef.Resource
-	}
-	return w.ObjectRef.Resource + "/" + w.ObjectRef.Subresource
-}
 
 // quiet is how long the operator must not have written to count as settled.
 const quiet = 1500 * time.Millisecond
 
-// auditEnd is where the log ends now.
-func auditEnd(tb testing.TB) int64 {
+// writesSince reads what the operator wrote since an earlier call, and where to
+// go on. Its Lease is written every two seconds whatever happens, and is left out.
+func writesSince(tb testing.TB, from int64) ([]envtest.Write, int64) {
 	tb.Helper()
-	info, err := os.Stat(suite.audit)
+	writes, next, err := suite.cluster.WritesSince(from)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return info.Size()
+	return slices.DeleteFunc(writes, func(w envtest.Write) bool { return w.Resource == "leases" }), next
 }
 
-// settle waits until the operator, which is seen by its user agent, has written
-// nothing for a while, and returns what it wrote since the log ended at from.
-func settle(tb testing.TB, from int64) []write {
+// mark is the place in the log where what was written up to now ends.
+func mark(tb testing.TB) int64 {
 	tb.Helper()
-	size, since := int64(-1), time.Now()
+	_, next := writesSince(tb, 0)
+	return next
+}
+
+// settle waits until the operator has written nothing for a while, and returns
+// what it wrote since a mark.
+func settle(tb testing.TB, from int64) []envtest.Write {
+	tb.Helper()
+	var all []envtest.Write
+	since := time.Now()
 	for deadline := time.Now().Add(5 * time.Minute); time.Since(since) < quiet; time.Sleep(50 * time.Millisecond) {
-		if now := auditEnd(tb); now != size {
-			size, since = now, time.Now()
+		var more []envtest.Write
+		if more, from = writesSince(tb, from); len(more) > 0 {
+			all, since = append(all, more...), time.Now()
 		}
 		if time.Now().After(deadline) {
 			tb.Fatal("the operator does not settle")
 		}
 	}
-	log, err := os.Open(suite.audit)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer log.Close()
-	data, err := io.ReadAll(io.NewSectionReader(log, from, size-from))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var writes []write
-	for line := range bytes.Lines(data) {
-		var w write
-		if err := json.Unmarshal(line, &w); err != nil {
-			tb.Fatalf("reading the audit log: %v: %s", err, line)
-		}
-		if strings.HasPrefix(w.UserAgent, "vision-operator/") {
-			writes = append(writes, w)
-		}
-	}
-	return writes
+	return all
 }
 
-// count counts writes by kind; events are what tells people of a change, not one.
-func count(writes []write) map[string]int {
+// count counts writes by resource. Events are left out: they tell people of a change.
+func count(writes []envtest.Write) map[string]int {
 	counts := map[string]int{}
-	for i := range writes {
-		if writes[i].ObjectRef.Resource != "events" {
-			counts[writes[i].what()]++
+	for _, w := range writes {
+		if w.Resource != "events" {
+			counts[w.Resource]++
 		}
 	}
 	return counts
 }
 
-// describe lists counts by kind.
-func describe(counts map[string]int) string {
+// total is how many writes were counted.
+func total(counts map[string]int) int {
+	sum := 0
+	for _, c := range counts {
+		sum += c
+	}
+	return sum
+}
+
+// list names counts by resource.
+func list(counts map[string]int) string {
 	var lines []string
-	for _, kind := range slices.Sorted(maps.Keys(counts)) {
-		lines = append(lines, fmt.Sprintf("%s %d", kind, counts[kind]))
+	for _, resource := range slices.Sorted(maps.Keys(counts)) {
+		lines = append(lines, fmt.Sprintf("%s %d", resource, counts[resource]))
 	}
 	return strings.Join(lines, ", ")
 }

@@ -47,7 +47,7 @@ func measure(b *testing.B, size int) {
 	routers := observe(b)
 	b.Run("First", func(b *testing.B) { first(b, routers) })
 	b.Run("Resync", func(b *testing.B) { resync(b, routers) })
-	p, from := launch(b), auditEnd(b)
+	p, from := launch(b), mark(b)
 	timed(b, routers, grown.policies[0]) // now it leads
 	settle(b, from)
 	b.Run("Edit", func(b *testing.B) { editing(b, routers) })
@@ -71,34 +71,17 @@ func measure(b *testing.B, size int) {
 	allRight(b, routers)
 }
 
-func everyNamespace() []string {
-	names := make([]string, namespaces)
-	for i := range names {
-		names[i] = namespaceName(i)
-	}
-	return names
-}
-
-// allRight waits until every router is what the objects make of it.
-func allRight(b *testing.B, routers *observer) time.Time {
-	b.Helper()
-	expected := grown.expected(b)
-	return slices.MaxFunc(routers.await(b, everyNamespace(), func(ns, data string) bool { return data == expected[ns] }), time.Time.Compare)
-}
-
 func first(b *testing.B, routers *observer) {
 	var published, settled time.Duration
 	n, writes := 0, 0
 	for b.Loop() {
 		b.StopTimer()
 		grown.unpublish(b)
-		from := auditEnd(b)
+		from := mark(b)
 		b.StartTimer()
 		p := launch(b)
 		published += allRight(b, routers).Sub(p.started)
-		for _, c := range count(settle(b, from)) {
-			writes += c
-		}
+		writes += total(count(settle(b, from)))
 		settled += time.Since(p.started) - quiet
 		n++
 		p.stop(b)
@@ -115,13 +98,11 @@ func resync(b *testing.B, routers *observer) {
 		b.StopTimer()
 		spoil(b)
 		routers.await(b, everyNamespace(), func(_, data string) bool { return data == "{}" })
-		from := auditEnd(b)
+		from := mark(b)
 		b.StartTimer()
 		p := launch(b)
 		took += allRight(b, routers).Sub(p.started)
-		for _, c := range count(settle(b, from)) {
-			writes += c
-		}
+		writes += total(count(settle(b, from)))
 		n++
 		p.stop(b)
 	}
@@ -156,7 +137,7 @@ func editing(b *testing.B, routers *observer) {
 	var took []time.Duration
 	counts := map[string]int{}
 	for b.Loop() {
-		from := auditEnd(b)
+		from := mark(b)
 		for range edits {
 			took = append(took, timed(b, routers, grown.policies[random.IntN(len(grown.policies))]))
 		}
@@ -172,7 +153,7 @@ func editing(b *testing.B, routers *observer) {
 		delete(counts, kind)
 	}
 	if len(counts) > 0 {
-		b.Errorf("edits of policies wrote %s as well", describe(counts))
+		b.Errorf("edits of policies wrote %s as well", list(counts))
 	}
 }
 
@@ -183,7 +164,7 @@ func fanOut(b *testing.B, routers *observer, edit func(text string) error) {
 	var last, median, all, meanwhile time.Duration
 	n, writes := 0, 0
 	for b.Loop() {
-		text, from, start := nextText(), auditEnd(b), time.Now()
+		text, from, start := nextText(), mark(b), time.Now()
 		if err := edit(text); err != nil {
 			b.Fatal(err)
 		}
@@ -192,9 +173,7 @@ func fanOut(b *testing.B, routers *observer, edit func(text string) error) {
 		slices.SortFunc(at, time.Time.Compare)
 		median += at[len(at)/2].Sub(start)
 		last += at[len(at)-1].Sub(start)
-		for _, c := range count(settle(b, from)) {
-			writes += c
-		}
+		writes += total(count(settle(b, from)))
 		all += time.Since(start) - quiet
 		n++
 	}

@@ -36,11 +36,11 @@ const (
 
 // suite is what all benchmarks and tests share: one API server, one command.
 var suite struct {
+	cluster    *envtest.Cluster
 	folder     string // temporary
 	command    string // the built operator
 	kubeconfig string // of the operator's service account
 	webhooks   string // where it serves admission
-	audit      string // the API server's log of what the operator wrote
 	scheme     *runtime.Scheme
 	admin      client.WithWatch // of system:masters
 	operator   client.Client    // as the operator, which alone may touch routers
@@ -57,14 +57,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
-	suite.folder, suite.audit = folder, filepath.Join(folder, "audit.log")
-	policy := filepath.Join(folder, "audit.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		fmt.Fprintln(os.Stderr, "FAIL:", err)
-		return 1
-	}
-	options := envtest.Options{APIServerArgs: map[string][]string{"audit-policy-file": {policy}, "audit-log-path": {suite.audit}}}
-	return envtest.Run(m, options, func(c *envtest.Cluster) {
+	suite.folder = folder
+	return envtest.Run(m, envtest.Options{AuditWritesOf: operatorUser}, func(c *envtest.Cluster) {
+		suite.cluster = c
 		if err := prepare(context.Background(), c); err != nil {
 			fmt.Fprintln(os.Stderr, "preparing the suite:", errors.Join(err, c.Stop()))
 			os.Exit(1)

@@ -5,6 +5,7 @@ package scale
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -101,4 +102,19 @@ func (o *observer) await(tb testing.TB, wanted []string, right func(namespace, d
 			tb.Fatalf("%d routers are not right, the first is that of %s", len(wanted), wanted[0])
 		}
 	}
+}
+
+func everyNamespace() []string {
+	names := make([]string, namespaces)
+	for i := range names {
+		names[i] = namespaceName(i)
+	}
+	return names
+}
+
+// allRight waits until every router is what the objects make of it.
+func allRight(tb testing.TB, routers *observer) time.Time {
+	tb.Helper()
+	expected := grown.expected(tb)
+	return slices.MaxFunc(routers.await(tb, everyNamespace(), func(ns, data string) bool { return data == expected[ns] }), time.Time.Compare)
 }
