@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -63,8 +64,8 @@ func (m mapping) ofNamespace(_ context.Context, object client.Object) []reconcil
 	return m.requests(map[string]bool{object.GetName(): true})
 }
 
-// ofPublished wakes the namespace of a ConfigMap or a pod.
-func (m mapping) ofPublished(_ context.Context, object client.Object) []reconcile.Request {
+// ofNamespaced wakes the namespace of an object.
+func (m mapping) ofNamespaced(_ context.Context, object client.Object) []reconcile.Request {
 	return m.requests(map[string]bool{object.GetNamespace(): true})
 }
 
@@ -155,20 +156,31 @@ func namespaceNews() predicate.Predicate {
 	}}
 }
 
-// publishedByOthers passes events on the ConfigMaps that we publish, except
-// those that our own writes cause. At the start all pass: a namespace may have
-// stopped being served meanwhile.
-func publishedByOthers() predicate.Predicate {
-	others := func(object client.Object) bool {
-		c, ok := object.(*corev1.ConfigMap)
-		return ok && isPublished(c) && !writtenByUs(c)
-	}
-	return predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool {
-			return others(e.Object) || e.IsInInitialList && isPublished(e.Object)
+// publishedNews passes events on the ConfigMaps that we publish, those that our
+// own writes cause included: a reconcile that came before its predecessor's write
+// had come back judged by what was there before, and may have left alone what it
+// should not have. A change of metadata alone passes only where others wrote last.
+func publishedNews() predicate.Predicate {
+	return predicate.And[client.Object](predicate.NewPredicateFuncs(isPublished), predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			old, isOld := e.ObjectOld.(*corev1.ConfigMap)
+			new, isNew := e.ObjectNew.(*corev1.ConfigMap)
+			return isOld && isNew && (!maps.Equal(old.Data, new.Data) || !writtenByUs(new))
 		},
-		UpdateFunc: func(e event.UpdateEvent) bool { return others(e.ObjectNew) },
-		DeleteFunc: func(e event.DeleteEvent) bool { return isPublished(e.Object) },
+	})
+}
+
+// statusNews passes a policy's status that has changed: by us, which a reconcile
+// may not have known of when it left the status alone, or by others.
+func statusNews() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			old, isOld := e.ObjectOld.(*v1alpha1.VisionPolicy)
+			new, isNew := e.ObjectNew.(*v1alpha1.VisionPolicy)
+			return isOld && isNew && !equality.Semantic.DeepEqual(old.Status, new.Status)
+		},
 	}
 }
 

@@ -216,9 +216,9 @@ func (r *propagator) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("propagation").
 		WithLogConstructor(namespaceLogger(mgr.GetLogger(), "propagation")).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofPublished), builder.WithPredicates(isRouter, changed)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(isRouter, changed)).
 		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(to.ofPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})). // whose pods are whose
-		WatchesMetadata(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(to.ofPublished), builder.WithPredicates(podNews(r.sent.ours))).
+		WatchesMetadata(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(podNews(r.sent.ours))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }

@@ -72,12 +72,17 @@ func (r *routerReconciler) report(ctx context.Context, g *gathered, out compile.
 // find adds what only others know of a policy: the namespaces that a baseline
 // serves, its pods, its default provider's key.
 func (r *routerReconciler) find(ctx context.Context, g *gathered, p *v1alpha1.VisionPolicy, doc *router.Document, f *findings, now time.Time) (wait time.Duration, err error) {
-	if f.verdict.Baseline && f.verdict.Accepted.OK {
-		c, err := r.census(ctx, p)
-		if err != nil {
-			return 0, err
+	if f.verdict.Baseline {
+		if f.verdict.Accepted.OK {
+			c, err := r.census(ctx, p)
+			if err != nil {
+				return 0, err
+			}
+			f.census = &c
 		}
-		f.census = &c
+		if p.Namespace != r.scope.OperatorNamespace {
+			return 0, nil // it is no baseline there, and another may have its name
+		}
 		sum, known, wait := r.tally.total(compile.ProfileOf(p), now)
 		if known {
 			f.pods = &sum

@@ -95,8 +95,9 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 		Named("router").
 		WithLogConstructor(namespaceLogger(mgr.GetLogger(), "router")).
 		Watches(&v1alpha1.VisionPolicy{}, ownFirst(to.ofPolicy), edited).
+		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(statusNews())).
 		Watches(&v1alpha1.VisionProvider{}, ownFirst(to.ofProvider), builder.WithPredicates(providerNews())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofPublished), builder.WithPredicates(publishedByOthers())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(publishedNews())).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespace), builder.WithPredicates(namespaceNews())).
 		WatchesRawSource(source.Func(r.alarm.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
