@@ -95,9 +95,9 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 		Named("router").
 		WithLogConstructor(namespaceLogger(mgr.GetLogger(), "router")).
 		Watches(&v1alpha1.VisionPolicy{}, ownFirst(to.ofPolicy), edited).
-		Watches(&v1alpha1.VisionPolicy{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(statusNews())).
+		Watches(&v1alpha1.VisionPolicy{}, echo(to.ofNamespaced, func(client.Object) bool { return true }), builder.WithPredicates(statusNews())).
 		Watches(&v1alpha1.VisionProvider{}, ownFirst(to.ofProvider), builder.WithPredicates(providerNews())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespaced), builder.WithPredicates(publishedNews())).
+		Watches(&corev1.ConfigMap{}, echo(to.ofNamespaced, isWrittenByUs), builder.WithPredicates(publishedNews())).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespace), builder.WithPredicates(namespaceNews())).
 		WatchesRawSource(source.Func(r.alarm.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,38 +20,58 @@ import (
 // the start, handler.LowPriority.
 const elsewhere = handler.LowPriority / 2
 
+// echoLag is how long a reconcile may take to write all statuses of a namespace;
+// one that comes earlier sees some as they were.
+const echoLag = time.Second
+
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // ownFirst wakes the namespaces that find names, the object's own before the
 // others: whoever edits a policy does not wait until the edit of a baseline has
 // gone through all of a cluster's namespaces.
 func ownFirst(find handler.MapFunc) handler.EventHandler {
+	return ranked(find, func(o client.Object, req reconcile.Request) priorityqueue.AddOpts {
+		if req.Name == o.GetNamespace() {
+			return priorityqueue.AddOpts{}
+		}
+		return priorityqueue.AddOpts{Priority: new(elsewhere)}
+	})
+}
+
+// echo wakes the namespaces that find names when an object comes back as we wrote
+// it, which ours reports, after all else, and once for all that one reconcile
+// wrote: the cache then shows all of it, and most often it is as it shall be.
+func echo(find handler.MapFunc, ours func(client.Object) bool) handler.EventHandler {
+	return ranked(find, func(o client.Object, _ reconcile.Request) priorityqueue.AddOpts {
+		if !ours(o) {
+			return priorityqueue.AddOpts{}
+		}
+		return priorityqueue.AddOpts{Priority: new(handler.LowPriority), After: echoLag}
+	})
+}
+
+// ranked wakes the namespaces that find names, each as rank says for an object
+// that was created, deleted or made what it is.
+func ranked(find handler.MapFunc, rank func(client.Object, reconcile.Request) priorityqueue.AddOpts) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(find)
+	over := func(q requests, o client.Object) requests {
+		if inner, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+			return ranking{PriorityQueue: inner, rank: func(req reconcile.Request) priorityqueue.AddOpts { return rank(o, req) }}
+		}
+		return q
+	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) { all.Create(ctx, e, rank(q, e.Object)) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) { all.Update(ctx, e, rank(q, e.ObjectNew)) },
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { all.Delete(ctx, e, rank(q, e.Object)) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) { all.Create(ctx, e, over(q, e.Object)) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) { all.Update(ctx, e, over(q, e.ObjectNew)) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) { all.Delete(ctx, e, over(q, e.Object)) },
 	}
 }
 
-// rank is a queue that takes requests at the priority they have for an object.
-func rank(q requests, object client.Object) requests {
-	if ranked, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		return ranking{PriorityQueue: ranked, own: object.GetNamespace()}
-	}
-	return q
-}
-
+// ranking is a queue that takes each request as rank says.
 type ranking struct {
 	priorityqueue.PriorityQueue[reconcile.Request]
-	own string
+	rank func(reconcile.Request) priorityqueue.AddOpts
 }
 
-// Add queues a request at the priority that its namespace has.
-func (r ranking) Add(req reconcile.Request) {
-	if req.Name == r.own {
-		r.PriorityQueue.Add(req)
-		return
-	}
-	r.AddWithOpts(priorityqueue.AddOpts{Priority: new(elsewhere)}, req)
-}
+// Add queues a request.
+func (r ranking) Add(req reconcile.Request) { r.AddWithOpts(r.rank(req), req) }

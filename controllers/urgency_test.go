@@ -57,3 +57,29 @@ func TestTheNamespaceOfAnEditComesBeforeThoseThatItConcernsElsewhere(t *testing.
 		t.Errorf("the namespaces come as %v, want %v", order, want)
 	}
 }
+
+func TestWhatComesBackAsWeWroteItWakesLastAndWhatOthersWroteAtOnce(t *testing.T) {
+	find := func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetNamespace()}}}
+	}
+	of := func(namespace, version string) *v1alpha1.VisionPolicy {
+		return &v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", ResourceVersion: version}}
+	}
+	handler := echo(find, func(o client.Object) bool { return o.GetNamespace() == "ours" })
+	q := priorityqueue.New[reconcile.Request]("test")
+	defer q.ShutDown()
+	for _, version := range []string{"2", "3"} { // one reconcile wrote twice
+		handler.Update(t.Context(), event.UpdateEvent{ObjectOld: of("ours", "1"), ObjectNew: of("ours", version)}, q)
+	}
+	handler.Update(t.Context(), event.UpdateEvent{ObjectOld: of("theirs", "1"), ObjectNew: of("theirs", "2")}, q)
+
+	var order []string
+	for range 2 {
+		req, _ := q.Get()
+		q.Done(req)
+		order = append(order, req.Name)
+	}
+	if want := []string{"theirs", "ours"}; !slices.Equal(order, want) || q.Len() != 0 {
+		t.Errorf("the namespaces come as %v and %d more, want %v", order, q.Len(), want)
+	}
+}
