@@ -78,3 +78,24 @@ func (p *process) memory(tb testing.TB, field string) float64 {
 	tb.Fatalf("/proc tells no %s", field)
 	return 0
 }
+
+// cpu is the processor time that the process has used.
+func (p *process) cpu(tb testing.TB) time.Duration {
+	tb.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.command.Process.Pid))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// The name, in brackets, is the second field; utime and stime are the 14th and
+	// 15th, in hundredths of a second.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	ticks := 0
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
