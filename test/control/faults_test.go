@@ -46,14 +46,12 @@ func startStorm(t *testing.T, w world) *storm {
 func (s *storm) edit(ctx context.Context, w world) {
 	ctx, cancel := context.WithTimeout(ctx, outage)
 	defer cancel()
-	err := errors.New("nothing done")
-	switch slots := stormy(); w.IntN(8) {
-	case 0:
-		err = w.remove(ctx, slots[w.IntN(len(slots))])
-	case 1:
-		err = w.meddle(teams[w.IntN(len(teams))])(ctx)
-	default:
-		err = w.put(ctx, slots[w.IntN(len(slots))])
+	var err error
+	slots := stormy()
+	if at := slots[w.IntN(len(slots))]; w.often(2) {
+		err = w.remove(ctx, at)
+	} else {
+		err = w.put(ctx, at)
 	}
 	if err == nil {
 		s.edits.Add(1)
@@ -124,21 +122,11 @@ func TestTheAPIServerIsRestartedAndEtcdStopsForTenSeconds(t *testing.T) {
 	seen := prepareFaults(t, w)
 	operator := keepRunning(t, "--leader-elect")
 	s := startStorm(t, w)
-	more := func(what string) {
-		t.Helper()
-		versions := seen.count()
-		eventually(t, "waiting for routers "+what, func() error {
-			if n := seen.count(); n < versions+10 {
-				return fmt.Errorf("%d more versions", n-versions)
-			}
-			return nil
-		})
-	}
-	more("before the faults")
+	seen.more(t, "before the faults")
 	if err := cluster.RestartAPIServer(); err != nil {
 		t.Fatal(err)
 	}
-	more("after a restart of the API server")
+	seen.more(t, "after a restart of the API server")
 	if err := cluster.StopEtcd(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +134,7 @@ func TestTheAPIServerIsRestartedAndEtcdStopsForTenSeconds(t *testing.T) {
 	if err := cluster.StartEtcd(); err != nil {
 		t.Fatal(err)
 	}
-	more("after etcd was away")
+	seen.more(t, "after etcd was away")
 	t.Logf("the operator was started %d times", operator.count())
 	finish(t, s, seen, func() string { return operator.process().log.String() })
 }
@@ -189,17 +177,12 @@ func TestTheLeaderOfTwoReplicasIsKilled(t *testing.T) {
 	holder := waitLeader(t, "")
 	second := startProcess(t, "--leader-elect")
 	s := startStorm(t, w)
-	versions := seen.count()
-	eventually(t, "waiting for the leader to be at work", func() error {
-		if n := seen.count(); n < versions+10 {
-			return fmt.Errorf("%d versions", n-versions)
-		}
-		return nil
-	})
+	seen.more(t, "of the first leader")
 	first.kill()
 	if next := waitLeader(t, holder); next == holder {
 		t.Errorf("%s still leads", next)
 	}
+	seen.more(t, "of the second leader")
 	finish(t, s, seen, second.log.String)
 	select {
 	case <-second.ended:

@@ -49,7 +49,9 @@ func TestOnceAllIsSettledNothingIsWrittenForAMinute(t *testing.T) {
 		annotateAll(t, round)
 	}
 	edited := &v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: teams[0], Name: "anchor"}}
-	if err := edit(t.Context(), edited, func() { edited.Spec.PerCallModel = new(v1alpha1.PerCallModelDenied) }); err != nil {
+	if err := edit(t.Context(), edited, func() {
+		edited.Spec.Limits = &v1alpha1.Limits{Request: &v1alpha1.RequestLimits{MaxProbedPaths: new(int64(3))}}
+	}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "waiting for the edit", func() error { return settled(t.Context(), seen.ever) })

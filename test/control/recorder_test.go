@@ -137,6 +137,18 @@ func (r *recorder) count() int {
 	return n
 }
 
+// more waits until there have been ten versions more.
+func (r *recorder) more(t *testing.T, what string) {
+	t.Helper()
+	before := r.count()
+	eventually(t, "waiting for routers "+what, func() error {
+		if n := r.count() - before; n < 10 {
+			return fmt.Errorf("there were %d", n)
+		}
+		return nil
+	})
+}
+
 // judge waits until the last version of every router has been seen, and fails
 // the test for what was wrong with any.
 func (r *recorder) judge(t *testing.T) {

@@ -154,6 +154,7 @@ func describe(root, assets string, options Options) (*envtest.Environment, error
 	// The paths are given one by one: a folder alone would lose to the environment's variables.
 	apiServer := environment.ControlPlane.GetAPIServer()
 	apiServer.Path = filepath.Join(assets, "kube-apiserver")
+	apiServer.Configure().Set("shutdown-watch-termination-grace-period", "1s") // else its end waits a minute for open watches
 	environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(assets, "etcd")}
 	environment.ControlPlane.KubectlPath = filepath.Join(assets, "kubectl")
 	for flag, values := range options.APIServerArgs {
