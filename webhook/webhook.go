@@ -82,12 +82,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	pods := &podHandler{
-		scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(),
-		scope:    gather.Scope{OperatorNamespace: options.OperatorNamespace, Namespaces: options.Namespaces},
-		settings: options.Runtime,
-	}
-	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), operatorNamespace: options.OperatorNamespace}
+	scope := gather.Scope{OperatorNamespace: options.OperatorNamespace, Namespaces: options.Namespaces}
+	pods := &podHandler{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope, settings: options.Runtime}
+	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope}
 	log := mgr.GetLogger().WithName("webhook")
 	server.Register(PodPath, serve(pods, log))
 	server.Register(ProviderPath, serve(providerHandler(mgr.GetScheme()), log))

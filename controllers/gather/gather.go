@@ -38,12 +38,25 @@ func (s Scope) Holds(namespace string) bool {
 //
 // What is read from a cache is the cache's own: it must not be changed.
 func (s Scope) Gather(ctx context.Context, r client.Reader, namespace string, labels map[string]string) (compile.Input, error) {
+	return s.gather(ctx, r, namespace, labels, nil)
+}
+
+// GatherWith is Gather as if a policy of the namespace were stored as given.
+func (s Scope) GatherWith(ctx context.Context, r client.Reader, p *v1alpha1.VisionPolicy, labels map[string]string) (compile.Input, error) {
+	return s.gather(ctx, r, p.Namespace, labels, p)
+}
+
+func (s Scope) gather(ctx context.Context, r client.Reader, namespace string, labels map[string]string, as *v1alpha1.VisionPolicy) (compile.Input, error) {
 	in := compile.Input{Namespace: namespace, NamespaceLabels: labels, OperatorNamespace: s.OperatorNamespace}
 	var policies v1alpha1.VisionPolicyList
 	if err := r.List(ctx, &policies, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return in, fmt.Errorf("listing policies of namespace %s: %w", namespace, err)
 	}
 	in.Policies = policies.Items
+	if as != nil {
+		in.Policies = slices.DeleteFunc(in.Policies, func(p v1alpha1.VisionPolicy) bool { return p.Name == as.Name })
+		in.Policies = append(in.Policies, *as)
+	}
 	if s.OperatorNamespace != namespace {
 		var baselines v1alpha1.VisionPolicyList
 		if err := r.List(ctx, &baselines, client.InNamespace(s.OperatorNamespace), client.UnsafeDisableDeepCopy); err != nil {
