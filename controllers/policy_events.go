@@ -30,6 +30,6 @@ func announcePolicy(to events.EventRecorder, p *v1alpha1.VisionPolicy, old, cond
 		if c.Status == metav1.ConditionTrue {
 			kind = corev1.EventTypeNormal
 		}
-		to.Eventf(p, nil, kind, c.Reason, action, "%s", c.Message)
+		to.Eventf(p, nil, kind, c.Reason, action, "%s", note(c.Message))
 	}
 }

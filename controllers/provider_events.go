@@ -4,6 +4,8 @@
 package controllers
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,8 +33,20 @@ func announce(to events.EventRecorder, p *v1alpha1.VisionProvider, old, conditio
 		if c.Status == metav1.ConditionTrue {
 			kind = corev1.EventTypeNormal
 		}
-		to.Eventf(p, nil, kind, c.Reason, action, "%s", c.Message)
+		to.Eventf(p, nil, kind, c.Reason, action, "%s", note(c.Message))
 	}
+}
+
+// maxNote is how many bytes of a note the API server takes; it refuses an Event with more.
+const maxNote = 1024
+
+// note is a condition's message as an Event's note: its beginning where it is long.
+func note(message string) string {
+	const more = "…"
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote-len(more)], "") + more
 }
 
 // transitions are the conditions that turned False, and those that were False
