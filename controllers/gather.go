@@ -118,12 +118,6 @@ func writtenByUs(c *corev1.ConfigMap) bool {
 	return c.Labels[v1alpha1.ManagedByLabel] == v1alpha1.ManagedBy && ownsData(c, data)
 }
 
-// isWrittenByUs is writtenByUs of any object.
-func isWrittenByUs(o client.Object) bool {
-	c, ok := o.(*corev1.ConfigMap)
-	return ok && writtenByUs(c)
-}
-
 // appliedFields are the fields of data that we own, "f:" before each; nil when
 // we never applied the object.
 func appliedFields(c *corev1.ConfigMap) map[string]any {

@@ -30,7 +30,9 @@ type publication struct {
 	digest string
 	// profiles are the IDs of the profiles in them.
 	profiles map[string]bool
-	again    time.Duration
+	// written says that they were written just now.
+	written bool
+	again   time.Duration
 }
 
 // holding is the publication of a document that the API server holds.
@@ -101,8 +103,10 @@ func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte
 	if live[router.Key] != string(data) {
 		return pending, fmt.Errorf("publishing ConfigMap %s/%s: the API server holds other bytes than were applied", document.namespace, document.name)
 	}
-	return holding(compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
-		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}, data, doc), nil
+	published := holding(compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
+		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}, data, doc)
+	published.written = !document.satisfied()
+	return published, nil
 }
 
 // terminating forgives that nothing can be made in a namespace that is being deleted.

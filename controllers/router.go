@@ -43,7 +43,10 @@ type routerReconciler struct {
 	alarm    *alarm // its own
 }
 
-// Reconcile gathers, compiles, publishes and reports.
+// Reconcile gathers, compiles, publishes and reports. Where it wrote a router it
+// leaves the report to the reconcile that the router's coming back wakes: an edit
+// that concerns many namespaces has all their routers first, which pods obey,
+// and then their policies' status.
 func (r *routerReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	g, err := r.gather(ctx, req.Name)
 	switch {
@@ -56,6 +59,9 @@ func (r *routerReconciler) Reconcile(ctx context.Context, req reconcile.Request)
 	out := compile.Compile(g.input)
 	published, publishing := r.publish(ctx, g, out.Document)
 	r.tell(req.Name, r.standings(g, out, published))
+	if publishing == nil && published.written {
+		return reconcile.Result{RequeueAfter: echoLag, Priority: new(told)}, nil
+	}
 	again, reporting := r.report(ctx, g, out, published)
 	if err := errors.Join(publishing, reporting); err != nil {
 		return reconcile.Result{}, err
@@ -95,9 +101,9 @@ func (r *routerReconciler) setup(mgr ctrl.Manager) error {
 		Named("router").
 		WithLogConstructor(namespaceLogger(mgr.GetLogger(), "router")).
 		Watches(&v1alpha1.VisionPolicy{}, ownFirst(to.ofPolicy), edited).
-		Watches(&v1alpha1.VisionPolicy{}, echo(to.ofNamespaced, func(client.Object) bool { return true }), builder.WithPredicates(statusNews())).
+		Watches(&v1alpha1.VisionPolicy{}, echo(to.ofNamespaced, ofStatus), builder.WithPredicates(statusNews())).
 		Watches(&v1alpha1.VisionProvider{}, ownFirst(to.ofProvider), builder.WithPredicates(providerNews())).
-		Watches(&corev1.ConfigMap{}, echo(to.ofNamespaced, isWrittenByUs), builder.WithPredicates(publishedNews())).
+		Watches(&corev1.ConfigMap{}, echo(to.ofNamespaced, ofPublished), builder.WithPredicates(publishedNews())).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(to.ofNamespace), builder.WithPredicates(namespaceNews())).
 		WatchesRawSource(source.Func(r.alarm.start)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).

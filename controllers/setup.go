@@ -34,6 +34,7 @@
 //	a namespace that is being deleted    nothing to do
 //	a stamp that is refused              counted, RequeueAfter: the pod's node follows by itself meanwhile
 //	an object newer than the cache's     RequeueAfter, 100 ms: the cache follows
+//	a router that was just written       RequeueAfter, 1 s, to report it: its coming back wakes it sooner
 //	any other failure of the API         the error, tried again with backoff
 //
 // Secrets are neither cached nor watched: to list or watch them is to read them

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -15,10 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// elsewhere is the priority of a namespace that an edit in another one
-// concerns. It stands between an object's own namespace, 0, and what is found at
-// the start, handler.LowPriority.
-const elsewhere = handler.LowPriority / 2
+// Priorities of a namespace, after its own edits at 0 and before what is found at
+// the start and what is looked at once more, handler.LowPriority.
+const (
+	// elsewhere is that of an edit in another namespace that concerns it.
+	elsewhere = handler.LowPriority / 4
+	// told is that of a report on the router that it has got.
+	told = handler.LowPriority / 2
+)
 
 // echoLag is how long a reconcile may take to write all statuses of a namespace;
 // one that comes earlier sees some as they were.
@@ -38,16 +43,26 @@ func ownFirst(find handler.MapFunc) handler.EventHandler {
 	})
 }
 
-// echo wakes the namespaces that find names when an object comes back as we wrote
-// it, which ours reports, after all else, and once for all that one reconcile
-// wrote: the cache then shows all of it, and most often it is as it shall be.
-func echo(find handler.MapFunc, ours func(client.Object) bool) handler.EventHandler {
-	return ranked(find, func(o client.Object, _ reconcile.Request) priorityqueue.AddOpts {
-		if !ours(o) {
-			return priorityqueue.AddOpts{}
-		}
-		return priorityqueue.AddOpts{Priority: new(handler.LowPriority), After: echoLag}
-	})
+// echo wakes the namespaces that find names when an object comes back from the
+// API server, as late as late says.
+func echo(find handler.MapFunc, late func(client.Object) priorityqueue.AddOpts) handler.EventHandler {
+	return ranked(find, func(o client.Object, _ reconcile.Request) priorityqueue.AddOpts { return late(o) })
+}
+
+// ofStatus has a status looked at once more, after all else, and once for all
+// that one reconcile wrote: the cache then shows all of it, and most often it is
+// as it shall be.
+func ofStatus(client.Object) priorityqueue.AddOpts {
+	return priorityqueue.AddOpts{Priority: new(handler.LowPriority), After: echoLag}
+}
+
+// ofPublished has a ConfigMap that is as we wrote it reported, and one that others
+// wrote put back at once.
+func ofPublished(o client.Object) priorityqueue.AddOpts {
+	if c, ok := o.(*corev1.ConfigMap); ok && writtenByUs(c) {
+		return priorityqueue.AddOpts{Priority: new(told)}
+	}
+	return priorityqueue.AddOpts{}
 }
 
 // ranked wakes the namespaces that find names, each as rank says for an object

@@ -65,7 +65,12 @@ func TestWhatComesBackAsWeWroteItWakesLastAndWhatOthersWroteAtOnce(t *testing.T)
 	of := func(namespace, version string) *v1alpha1.VisionPolicy {
 		return &v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p", ResourceVersion: version}}
 	}
-	handler := echo(find, func(o client.Object) bool { return o.GetNamespace() == "ours" })
+	handler := echo(find, func(o client.Object) priorityqueue.AddOpts {
+		if o.GetNamespace() == "ours" {
+			return ofStatus(o)
+		}
+		return ofPublished(o)
+	})
 	q := priorityqueue.New[reconcile.Request]("test")
 	defer q.ShutDown()
 	for _, version := range []string{"2", "3"} { // one reconcile wrote twice
