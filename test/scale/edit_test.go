@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/test/envtest"
 )
 
 func TestAnEditWritesItsRouterAndTheStatusesThatItChanges(t *testing.T) {
@@ -63,9 +64,27 @@ func TestAnEditWritesItsRouterAndTheStatusesThatItChanges(t *testing.T) {
 					t.Errorf("an edit writes %s", w)
 				}
 			}
+			if early := statusesBeforeTheLastRouter(writes); early > namespaces/4 {
+				t.Errorf("%d statuses were written before the last router: routers come first", early)
+			}
 			if got := count(writes); list(got) != list(test.want) {
 				t.Errorf("the edit writes %s, want %s", list(got), list(test.want))
 			}
 		})
 	}
+}
+
+// statusesBeforeTheLastRouter counts statuses of policies; a few may be on their
+// way while the last namespaces are woken.
+func statusesBeforeTheLastRouter(writes []envtest.Write) int {
+	statuses, before := 0, 0
+	for _, w := range writes {
+		switch w.Resource {
+		case "visionpolicies/status":
+			statuses++
+		case "configmaps":
+			before = statuses
+		}
+	}
+	return before
 }
