@@ -79,6 +79,7 @@ func stormy() []slot {
 // profile no version of the router may lack.
 func prepareFaults(t *testing.T, w world) *recorder {
 	t.Helper()
+	vacate(t)
 	for _, s := range universe() {
 		if s.kind == secret {
 			if err := w.put(t.Context(), s); err != nil {
@@ -123,9 +124,11 @@ func TestTheAPIServerIsRestartedAndEtcdStopsForTenSeconds(t *testing.T) {
 	operator := keepRunning(t, "--leader-elect")
 	s := startStorm(t, w)
 	seen.more(t, "before the faults")
+	began := time.Now()
 	if err := cluster.RestartAPIServer(); err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("the API server was restarted in %s", time.Since(began))
 	seen.more(t, "after a restart of the API server")
 	if err := cluster.StopEtcd(); err != nil {
 		t.Fatal(err)
@@ -134,7 +137,9 @@ func TestTheAPIServerIsRestartedAndEtcdStopsForTenSeconds(t *testing.T) {
 	if err := cluster.StartEtcd(); err != nil {
 		t.Fatal(err)
 	}
+	began = time.Now()
 	seen.more(t, "after etcd was away")
+	t.Logf("fifteen more versions came %s after etcd was back", time.Since(began))
 	t.Logf("the operator was started %d times", operator.count())
 	finish(t, s, seen, func() string { return operator.process().log.String() })
 }
@@ -191,13 +196,25 @@ func TestTheLeaderOfTwoReplicasIsKilled(t *testing.T) {
 	}
 }
 
+var leaseKey = client.ObjectKey{Namespace: operatorNamespace, Name: v1alpha1.ManagedBy}
+
+// readLease reads the Lease of the leader, which exists.
+func readLease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	lease := &coordinationv1.Lease{}
+	if err := admin.Get(t.Context(), leaseKey, lease); err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
 // waitLeader waits for a leader other than one, and returns it.
 func waitLeader(t *testing.T, other string) string {
 	t.Helper()
 	var holder string
 	eventually(t, "waiting for a leader other than "+other, func() error {
-		var lease coordinationv1.Lease
-		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: v1alpha1.ManagedBy}, &lease); err != nil {
+		lease := &coordinationv1.Lease{}
+		if err := admin.Get(t.Context(), leaseKey, lease); err != nil {
 			return err
 		}
 		if lease.Spec.HolderIdentity != nil {

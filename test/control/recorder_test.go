@@ -137,12 +137,12 @@ func (r *recorder) count() int {
 	return n
 }
 
-// more waits until there have been ten versions more.
+// more waits until there have been fifteen versions more.
 func (r *recorder) more(t *testing.T, what string) {
 	t.Helper()
 	before := r.count()
 	eventually(t, "waiting for routers "+what, func() error {
-		if n := r.count() - before; n < 10 {
+		if n := r.count() - before; n < 15 {
 			return fmt.Errorf("there were %d", n)
 		}
 		return nil

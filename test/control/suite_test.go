@@ -46,8 +46,6 @@ const (
 // patience bounds every wait: for a machine that does much else.
 const patience = 2 * time.Minute
 
-var leaseKind = schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}
-
 // teams are the namespaces that tests share, one test at a time: without a
 // namespace controller none of them would ever go.
 var teams = []string{"team-a", "team-b", "team-c", "team-d", "team-e"}
@@ -180,12 +178,31 @@ func edit(ctx context.Context, o client.Object, change func()) error {
 	}
 }
 
+// noted are the operator's writes that have been read, and where to read on.
+var noted struct {
+	writes []envtest.Write
+	next   int64
+}
+
 // writes are the operator's so far, without those to its Lease.
 func writes(t *testing.T) []envtest.Write {
 	t.Helper()
-	all, err := cluster.Writes()
+	more, next, err := cluster.WritesSince(noted.next)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(w envtest.Write) bool { return w.Resource == "leases" })
+	noted.next = next
+	noted.writes = append(noted.writes, slices.DeleteFunc(more, func(w envtest.Write) bool { return w.Resource == "leases" })...)
+	return noted.writes
+}
+
+// vacate takes the Lease from an operator that was killed, which would else keep
+// the next one waiting until it runs out.
+func vacate(t *testing.T) {
+	t.Helper()
+	lease := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: v1alpha1.ManagedBy}}
+	lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
+	if err := client.IgnoreNotFound(admin.Delete(t.Context(), lease)); err != nil {
+		t.Fatal(err)
+	}
 }
