@@ -16,13 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Priorities of a namespace, after its own edits at 0 and before what is found at
-// the start and what is looked at once more, handler.LowPriority.
+// Priorities of a namespace beside its own edits, at 0, and what is found at the
+// start, at handler.LowPriority: first the routers, which pods obey.
 const (
 	// elsewhere is that of an edit in another namespace that concerns it.
-	elsewhere = handler.LowPriority / 4
+	elsewhere = handler.LowPriority / 2
 	// told is that of a report on the router that it has got.
-	told = handler.LowPriority / 2
+	told = 2 * handler.LowPriority
+	// again is that of a look at what has been reported.
+	again = 3 * handler.LowPriority
 )
 
 // echoLag is how long a reconcile may take to write all statuses of a namespace;
@@ -53,7 +55,7 @@ func echo(find handler.MapFunc, late func(client.Object) priorityqueue.AddOpts) 
 // that one reconcile wrote: the cache then shows all of it, and most often it is
 // as it shall be.
 func ofStatus(client.Object) priorityqueue.AddOpts {
-	return priorityqueue.AddOpts{Priority: new(handler.LowPriority), After: echoLag}
+	return priorityqueue.AddOpts{Priority: new(again), After: echoLag}
 }
 
 // ofPublished has a ConfigMap that is as we wrote it reported, and one that others
