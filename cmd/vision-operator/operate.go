@@ -73,10 +73,36 @@ func operate(ctx context.Context, cfg configuration, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	if err := runUntilEnd(ctx, mgr, log); err != nil {
 		return fmt.Errorf("running the operator: %w", err)
 	}
 	return nil
+}
+
+// runUntilEnd runs a manager until ctx ends, and does not wait for it for ever: a
+// manager that is told to end before it has read what it caches, which the API
+// server may never let it, goes on waiting for that and takes a whole processor
+// (controller-runtime's runnableGroup.Start). Nothing is under way then.
+func runUntilEnd(ctx context.Context, mgr ctrl.Manager, log logr.Logger) error {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- mgr.Start(running)
+		cancel()
+	}()
+	patience := time.Second
+	if mgr.GetCache().WaitForCacheSync(running) {
+		<-running.Done()
+		patience = shutdown + 5*time.Second
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(patience):
+		log.Info("Ending without waiting any longer for what is under way")
+		return nil
+	}
 }
 
 // newManager puts together all that runs.

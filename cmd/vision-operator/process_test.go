@@ -128,7 +128,13 @@ func (p *process) waitReady(t *testing.T) {
 // operatorKubeconfig writes a kubeconfig of the operator's service account.
 func operatorKubeconfig(t *testing.T) string {
 	t.Helper()
-	config, err := cluster.User("system:serviceaccount:vision-system:vision-operator", "system:serviceaccounts", "system:serviceaccounts:vision-system")
+	return kubeconfigOf(t, "system:serviceaccount:vision-system:vision-operator", "system:serviceaccounts", "system:serviceaccounts:vision-system")
+}
+
+// kubeconfigOf writes a kubeconfig of a user.
+func kubeconfigOf(t *testing.T, user string, groups ...string) string {
+	t.Helper()
+	config, err := cluster.User(user, groups...)
 	if err != nil {
 		t.Fatal(err)
 	}
