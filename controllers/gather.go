@@ -22,36 +22,48 @@ import (
 // gathered is all that one reconcile of a namespace's router reads.
 type gathered struct {
 	input compile.Input
-	// own are the policies of the namespace itself.
+	// own are the policies of the namespace itself, whose status is written.
 	own []v1alpha1.VisionPolicy
+	// served says that the namespace has a router: see compile.Served.
+	served bool
+	// terminating says that the namespace is being deleted.
+	terminating bool
 	// router and env are what the API server holds under our two names; nil for nothing.
 	router, env *corev1.ConfigMap
 }
 
-// served reports whether the namespace has a policy of its own. A baseline
-// serves other namespaces.
-func (g *gathered) served() bool {
-	for i := range g.own {
-		if g.own[i].Spec.NamespaceSelector == nil {
-			return true
-		}
-	}
-	return false
-}
-
+// gather reads what a namespace's router depends on; nil when the cache knows no
+// such namespace: it is gone, or it is new and will be told of.
 func (r *routerReconciler) gather(ctx context.Context, namespace string) (*gathered, error) {
-	input, err := gather.Gather(ctx, r.client, namespace, r.operatorNamespace)
+	ns, err := namespaceOf(ctx, r.client, namespace)
+	if err != nil || ns == nil {
+		return nil, err
+	}
+	input, err := r.scope.Gather(ctx, r.client, namespace, ns.Labels)
 	if err != nil {
 		return nil, err
 	}
-	g := &gathered{input: input, own: gather.Own(input)}
-	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served()); err != nil {
+	g := &gathered{input: input, own: gather.Own(input), served: compile.Served(input), terminating: ns.DeletionTimestamp != nil}
+	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served); err != nil {
 		return nil, err
 	}
-	if g.env, err = r.held(ctx, namespace, compile.EnvConfigMapName, g.served()); err != nil {
+	if g.env, err = r.held(ctx, namespace, compile.EnvConfigMapName, g.served); err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+// namespaceOf is a namespace's metadata; nil when there is none.
+func namespaceOf(ctx context.Context, r client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
+	ns := &metav1.PartialObjectMetadata{}
+	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := r.Get(ctx, client.ObjectKey{Name: name}, ns); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return ns, nil
 }
 
 // held returns the ConfigMap of a name, or nil. The cache knows those with our

@@ -15,7 +15,7 @@ import (
 func TestARequestsLogLinesNameItsNamespaceOnce(t *testing.T) {
 	var lines []string
 	base := funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{})
-	loggers := namespaceLogger(base)
+	loggers := namespaceLogger(base, "router")
 	loggers(nil).Info("Starting")
 	loggers(&reconcile.Request{NamespacedName: types.NamespacedName{Name: "team-a"}}).Info("Published", "configMap", "vision-router")
 	want := []string{

@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -25,7 +28,8 @@ func TestAKeyThatComesLateIsFoundAndOneThatGoesIsMissed(t *testing.T) {
 	w.create(keyedProvider("cloud", "late"), goodPolicy("agents"))
 	w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretNotFound)
 	// The router does not wait for the key: the pod mounts it when it is there.
-	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.policyCondition("agents", v1alpha1.ConditionProgrammed, metav1.ConditionTrue, v1alpha1.ReasonProgrammed)
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCredentialsNotResolved)
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Data: map[string][]byte{"other": []byte("x")}}
 	w.create(secret)
@@ -127,7 +131,7 @@ func TestNoKeyIsEverWrittenAnywhere(t *testing.T) {
 	for _, name := range []string{"newline", "quoted", "control"} {
 		w.providerCondition(name, v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonSecretKeyMalformed)
 	}
-	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.policyCondition("agents", v1alpha1.ConditionProgrammed, metav1.ConditionTrue, v1alpha1.ReasonProgrammed)
 	_, cm, err := w.document()
 	if err != nil {
 		t.Fatal(err)
@@ -191,5 +195,36 @@ func TestJudgeKey(t *testing.T) {
 				t.Errorf("the message tells the value: %s", got.message)
 			}
 		})
+	}
+}
+
+// A key that is rotated is as good as the one before: only the Secret's resourceVersion tells.
+func TestARotatedKeyShowsInTheStatusWithinTheRefreshInterval(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"api-key": []byte("sk-1")}}
+	w := newWorld(t, Intervals{CredentialRetry: time.Hour, CredentialRefresh: 50 * time.Millisecond})
+	w.create(secret, keyedProvider("cloud", "key"))
+	before := w.providerCondition("cloud", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	if before.Status.CredentialsResourceVersion != secret.ResourceVersion {
+		t.Errorf("got %q, want %q", before.Status.CredentialsResourceVersion, secret.ResourceVersion)
+	}
+	secret.Data["api-key"] = []byte("sk-2")
+	if err := admin.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	after := &v1alpha1.VisionProvider{}
+	w.eventually("waiting for the rotated Secret", func() error {
+		if err := w.get(after, "cloud"); err != nil {
+			return err
+		}
+		if got := after.Status.CredentialsResourceVersion; got != secret.ResourceVersion {
+			return fmt.Errorf("got %q, want %q", got, secret.ResourceVersion)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(before.Status.Conditions, after.Status.Conditions); diff != "" {
+		t.Errorf("the conditions changed (-before +after):\n%s", diff)
+	}
+	if got := w.told("cloud"); got != nil {
+		t.Errorf("a rotation is told as %q", got)
 	}
 }

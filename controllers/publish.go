@@ -30,7 +30,9 @@ type publication struct {
 	digest string
 	// profiles are the IDs of the profiles in them.
 	profiles map[string]bool
-	again    time.Duration
+	// written says that they were written just now.
+	written bool
+	again   time.Duration
 }
 
 // holding is the publication of a document that the API server holds.
@@ -49,7 +51,7 @@ var pending = publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonPendin
 // namespace that is not served, takes back what it holds. Beside an error the
 // publication is pending.
 func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router.Document) (publication, error) {
-	if !g.served() {
+	if !g.served {
 		return r.retire(ctx, g, doc)
 	}
 	data, err := router.Marshal(doc)
@@ -87,7 +89,7 @@ func tooLarge(g *gathered) publication {
 // putBoth writes the variables before the router, so that whoever waits for
 // the router finds both.
 func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
-	before := everProgrammed(g.own)
+	before := everProgrammed(g.own) || r.ledger.knows(g.input.Namespace)
 	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
 	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
 		data: map[string]string{router.Key: string(data)}, held: g.router, before: before}
@@ -101,8 +103,10 @@ func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte
 	if live[router.Key] != string(data) {
 		return pending, fmt.Errorf("publishing ConfigMap %s/%s: the API server holds other bytes than were applied", document.namespace, document.name)
 	}
-	return holding(compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
-		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}, data, doc), nil
+	published := holding(compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed,
+		Message: "ConfigMap " + router.ConfigMapName + " carries this generation"}, data, doc)
+	published.written = !document.satisfied()
+	return published, nil
 }
 
 // terminating forgives that nothing can be made in a namespace that is being deleted.

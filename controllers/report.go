@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,23 +25,102 @@ import (
 // object that the cache still shows as it was.
 const soon = 100 * time.Millisecond
 
+// findings are what a policy's status tells.
+type findings struct {
+	verdict   compile.PolicyVerdict
+	published publication
+	// census is of a baseline alone.
+	census *census
+	// key is why the key of the default route's provider cannot be used; empty
+	// when it can, or when that is not known.
+	key string
+	// pods is nil when they have not been counted yet.
+	pods *v1alpha1.PodCounts
+}
+
 // report writes the status of every policy whose status is not what it should
-// be. Some may be stale: they have changed since they were read.
-func (r *routerReconciler) report(ctx context.Context, policies []v1alpha1.VisionPolicy, verdicts map[string]compile.PolicyVerdict, published publication) (stale bool, err error) {
+// be, tells its transitions as Events, and says when there may be more to tell.
+func (r *routerReconciler) report(ctx context.Context, g *gathered, out compile.Output, published publication) (again time.Duration, err error) {
 	now := metav1.Now()
 	var errs []error
-	for i := range policies {
-		p := &policies[i]
-		status := policyStatus(p, verdicts[p.Name], published, now)
+	for i := range g.own {
+		p := &g.own[i]
+		f := findings{verdict: out.Policies[p.Name], published: published}
+		wait, err := r.find(ctx, g, p, out.Document, &f, now.Time)
+		again, errs = earliest(again, wait), append(errs, err)
+		if err != nil {
+			continue
+		}
+		status := policyStatus(p, f, now)
 		if equality.Semantic.DeepEqual(p.Status, status) {
 			continue
 		}
 		changed := p.DeepCopy()
 		changed.Status = status
-		old, err := patchStatus(ctx, r.client, p, changed)
-		stale, errs = stale || old, append(errs, err)
+		stale, err := patchStatus(ctx, r.client, p, changed)
+		errs = append(errs, err)
+		switch {
+		case stale:
+			again = earliest(again, soon)
+		case err == nil && !g.terminating: // there no event can be made
+			announcePolicy(r.events, changed, p.Status.Conditions, status.Conditions)
+		}
 	}
-	return stale, errors.Join(errs...)
+	return again, errors.Join(errs...)
+}
+
+// find adds what only others know of a policy: the namespaces that a baseline
+// serves, its pods, its default provider's key.
+func (r *routerReconciler) find(ctx context.Context, g *gathered, p *v1alpha1.VisionPolicy, doc *router.Document, f *findings, now time.Time) (wait time.Duration, err error) {
+	if f.verdict.Baseline {
+		if f.verdict.Accepted.OK {
+			c, err := r.census(ctx, p)
+			if err != nil {
+				return 0, err
+			}
+			f.census = &c
+		}
+		if p.Namespace != r.scope.OperatorNamespace {
+			return 0, nil // it is no baseline there, and another may have its name
+		}
+		sum, known, wait := r.tally.total(compile.ProfileOf(p), now)
+		if known {
+			f.pods = &sum
+		}
+		return wait, nil
+	}
+	counts, wait := r.tally.of(p.Namespace, now)
+	if counts != nil {
+		c := counts[compile.ProfileOf(p)]
+		f.pods = &c
+	}
+	f.key, err = r.keyTrouble(ctx, g, f.verdict.DefaultProvider, doc)
+	return wait, err
+}
+
+// keyTrouble says why a provider's key cannot be used in a namespace: what the
+// provider's status says of its own key, or that the consumer's Secret is missing.
+func (r *routerReconciler) keyTrouble(ctx context.Context, g *gathered, provider string, doc *router.Document) (string, error) {
+	for i := range g.input.Providers {
+		p := &g.input.Providers[i]
+		if p.Namespace+"/"+p.Name != provider {
+			continue
+		}
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionCredentialsResolved); c != nil && c.Status == metav1.ConditionFalse {
+			return fmt.Sprintf("the key of VisionProvider %s, which the default route needs, cannot be used: %s", provider, c.Message), nil
+		}
+		if ref := p.Spec.Credentials.SecretRef; ref == nil || ref.From == nil || *ref.From != v1alpha1.SecretFromConsumer {
+			return "", nil
+		}
+		secret := client.ObjectKey{Namespace: doc.Namespace, Name: p.Spec.Credentials.SecretRef.Name}
+		v, err := r.secrets.of(ctx, secret)
+		if err != nil || !v.missing() {
+			return "", err
+		}
+		return fmt.Sprintf("VisionProvider %s, which the default route needs, takes its key from Secret %q of namespace %q, which does not exist",
+			provider, secret.Name, secret.Namespace), nil
+	}
+	return "", nil
 }
 
 // patchStatus writes one status, unless the object has changed since it was
@@ -58,39 +138,64 @@ func patchStatus(ctx context.Context, c client.Client, old, changed client.Objec
 }
 
 // policyStatus is what a policy's status should say.
-func policyStatus(p *v1alpha1.VisionPolicy, v compile.PolicyVerdict, published publication, now metav1.Time) v1alpha1.VisionPolicyStatus {
+func policyStatus(p *v1alpha1.VisionPolicy, f findings, now metav1.Time) v1alpha1.VisionPolicyStatus {
+	v := f.verdict
 	accepted := verdictCondition(v1alpha1.ConditionAccepted, v.Accepted)
 	refs := verdictCondition(v1alpha1.ConditionResolvedRefs, v.ResolvedRefs)
 	if !v.Accepted.OK {
 		refs = unknown(v1alpha1.ConditionResolvedRefs, v.ResolvedRefs.Reason, v.ResolvedRefs.Message)
 	}
-	programmed := programmedCondition(v, published)
-	conditions := []metav1.Condition{accepted, refs, programmed, ready(readyMessage(v), accepted, refs, programmed)}
+	carried := verdictCondition(v1alpha1.ConditionProgrammed, programmed(v, f.published))
+	status := v1alpha1.VisionPolicyStatus{
+		DefaultRoute: v.DefaultRoute,
+		Candidates:   v.Candidates,
+		Router:       routerStatus(p.Status.Router, v, f.published),
+		Pods:         podsStatus(p.Status.Pods, f.pods),
+	}
+	if f.census != nil {
+		refs, carried = baselineConditions(p, v, *f.census)
+		if status.DefaultRoute = f.census.route; f.census.unheard > 0 {
+			status.DefaultRoute = p.Status.DefaultRoute
+		}
+	}
+	sum := ready(readyMessage(v), accepted, refs, carried)
+	if sum.Status == metav1.ConditionTrue && f.key != "" {
+		sum.Status, sum.Reason, sum.Message = metav1.ConditionFalse, v1alpha1.ReasonCredentialsNotResolved, f.key
+	}
+	conditions := []metav1.Condition{accepted, refs, carried, sum}
 	if v.Overridden.OK {
 		conditions = append(conditions, verdictCondition(v1alpha1.ConditionOverridden, v.Overridden))
 	}
-	return v1alpha1.VisionPolicyStatus{
-		Conditions:   stamp(p.Status.Conditions, p.Generation, now, conditions...),
-		DefaultRoute: v.DefaultRoute,
-		Candidates:   v.Candidates,
-		Router:       routerStatus(p.Status.Router, v, published),
-		Pods:         p.Status.Pods,
-	}
+	status.Conditions = stamp(p.Status.Conditions, p.Generation, now, conditions...)
+	return status
 }
 
-// programmedCondition says whether the published router carries a policy.
-func programmedCondition(v compile.PolicyVerdict, published publication) metav1.Condition {
-	verdict := published.verdict
+// podsStatus leaves out the count of a policy that never had a pod.
+func podsStatus(old, counted *v1alpha1.PodCounts) *v1alpha1.PodCounts {
+	if counted == nil || old == nil && counted.Matched == 0 {
+		return old
+	}
+	return counted
+}
+
+// programmed is the verdict on whether the published router carries a policy.
+func programmed(v compile.PolicyVerdict, published publication) compile.Verdict {
 	switch {
 	case !v.Accepted.OK:
-		verdict = compile.Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted, so no router carries it"}
-	case v.Profile == "":
-		verdict = compile.Verdict{Reason: v1alpha1.ReasonPartiallyProgrammed, Message: "no router carries the policy: " + notObeyed(v.Unprogrammed)}
-	case verdict.OK && len(v.Unprogrammed) > 0:
+		return compile.Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted, so no router carries it"}
+	case published.verdict.OK:
+		return partly(published.verdict, v)
+	}
+	return published.verdict
+}
+
+// partly adds to a verdict that is OK what this build does not obey.
+func partly(verdict compile.Verdict, v compile.PolicyVerdict) compile.Verdict {
+	if len(v.Unprogrammed) > 0 {
 		verdict.Reason = v1alpha1.ReasonPartiallyProgrammed
 		verdict.Message += "; " + notObeyed(v.Unprogrammed)
 	}
-	return verdictCondition(v1alpha1.ConditionProgrammed, verdict)
+	return verdict
 }
 
 func readyMessage(v compile.PolicyVerdict) string {

@@ -60,9 +60,8 @@ func TestProgrammedAndTheRouterOfAPolicy(t *testing.T) {
 	old := &v1alpha1.RouterStatus{ConfigMap: router.ConfigMapName, Digest: "sha256:old"}
 	live := &v1alpha1.RouterStatus{ConfigMap: router.ConfigMapName, Digest: "sha256:live"}
 	accepted := compile.PolicyVerdict{Accepted: compile.Verdict{OK: true, Reason: v1alpha1.ReasonAccepted}, Profile: "policy/p"}
-	quotas, baseline, refused := accepted, accepted, accepted
+	quotas, refused := accepted, accepted
 	quotas.Unprogrammed = []string{"spec.quotas", "spec.injection"}
-	baseline.Profile, baseline.Unprogrammed = "", []string{"spec.namespaceSelector"}
 	refused.Profile, refused.Accepted = "", compile.Verdict{Reason: v1alpha1.ReasonInvalid}
 	done := publication{verdict: compile.Verdict{OK: true, Reason: v1alpha1.ReasonProgrammed, Message: "done"}, digest: live.Digest, profiles: map[string]bool{"policy/p": true}}
 	large := publication{verdict: compile.Verdict{Reason: v1alpha1.ReasonRouterTooLarge}, digest: live.Digest, profiles: done.profiles}
@@ -79,7 +78,6 @@ func TestProgrammedAndTheRouterOfAPolicy(t *testing.T) {
 	}{
 		"published":                                {accepted, done, metav1.ConditionTrue, v1alpha1.ReasonProgrammed, "done", live},
 		"published without two fields":             {quotas, done, metav1.ConditionTrue, v1alpha1.ReasonPartiallyProgrammed, "spec.quotas, spec.injection", live},
-		"a baseline, which is not compiled":        {baseline, done, metav1.ConditionFalse, v1alpha1.ReasonPartiallyProgrammed, "spec.namespaceSelector", nil},
 		"not accepted":                             {refused, done, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted, "not accepted", nil},
 		"not written yet":                          {accepted, pending, metav1.ConditionFalse, v1alpha1.ReasonPending, "tried again", old},
 		"too large, with it in the previous one":   {accepted, large, metav1.ConditionFalse, v1alpha1.ReasonRouterTooLarge, "", live},
@@ -90,7 +88,7 @@ func TestProgrammedAndTheRouterOfAPolicy(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := &v1alpha1.VisionPolicy{Status: v1alpha1.VisionPolicyStatus{Router: old, Pods: &v1alpha1.PodCounts{Matched: 3}}}
-			got := policyStatus(p, test.verdict, test.published, metav1.Now())
+			got := policyStatus(p, findings{verdict: test.verdict, published: test.published}, metav1.Now())
 			c := meta.FindStatusCondition(got.Conditions, v1alpha1.ConditionProgrammed)
 			if c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 				t.Errorf("got %+v", c)
@@ -109,7 +107,7 @@ func TestReadySaysWhenAnotherPolicyServesThePods(t *testing.T) {
 	fine := compile.Verdict{OK: true, Reason: "Fine"}
 	v := compile.PolicyVerdict{Accepted: fine, ResolvedRefs: fine, Profile: "policy/p", Unprogrammed: []string{"spec.quotas"},
 		Overridden: compile.Verdict{OK: true, Reason: v1alpha1.ReasonEqualSelector, Message: "another one comes first"}}
-	status := policyStatus(&v1alpha1.VisionPolicy{}, v, publication{verdict: fine}, metav1.Now())
+	status := policyStatus(&v1alpha1.VisionPolicy{}, findings{verdict: v, published: publication{verdict: fine}}, metav1.Now())
 	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady)
 	if c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "another one comes first") || !strings.Contains(c.Message, "spec.quotas") || strings.Contains(c.Message, "in force") {
 		t.Errorf("got %+v", c)

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -309,8 +310,8 @@ func TestANamespaceThatStopsBeingServedGrantsNothingAndIsCleanedUpLater(t *testi
 	if _, _, err := w.document(); err != nil {
 		t.Errorf("the router went while an injected pod was left: %v", err)
 	}
-	pod.Status.Phase = corev1.PodSucceeded
-	if err := admin.Status().Update(t.Context(), pod); err != nil {
+	ended := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Succeeded"}}`))
+	if err := admin.Status().Patch(t.Context(), pod, ended); err != nil {
 		t.Fatal(err)
 	}
 	w.eventually("waiting for both ConfigMaps to go", func() error {

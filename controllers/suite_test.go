@@ -5,10 +5,12 @@ package controllers
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -80,33 +83,91 @@ func prepare() (err error) {
 type world struct {
 	*testing.T
 	namespace string
-	writes    *atomic.Int64 // requests of the controllers that write, events apart
+	others    []string      // further namespaces that the controllers look at
+	writes    *atomic.Int64 // requests of the controllers that write
+	stamps    *atomic.Int64 // those among them that patch a pod's status
+	prober    prober        // nil: the real network
 	stop      func()
 }
 
 // quick are intervals for tests that wait for what cannot be watched.
-var quick = Intervals{CredentialRetry: 50 * time.Millisecond, CredentialRefresh: 50 * time.Millisecond, Leftover: 50 * time.Millisecond}
+var quick = Intervals{CredentialRetry: 50 * time.Millisecond, CredentialRefresh: 50 * time.Millisecond, Leftover: 50 * time.Millisecond, Pods: 200 * time.Millisecond}
 
 func newWorld(t *testing.T, intervals Intervals) *world {
+	t.Helper()
+	return newProbedWorld(t, intervals, nil)
+}
+
+// newProbedWorld is a world in which endpoints are probed by another than the real network.
+func newProbedWorld(t *testing.T, intervals Intervals, prober prober) *world {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-"}}
 	if err := admin.Create(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, namespace: ns.Name}
+	w := &world{T: t, namespace: ns.Name, prober: prober}
 	w.start(intervals)
 	return w
+}
+
+// newWideWorld is a world of several namespaces, each with the labels.
+func newWideWorld(t *testing.T, intervals Intervals, others int, labels map[string]string) *world {
+	t.Helper()
+	w := &world{T: t}
+	for i := range others + 1 {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: labels}}
+		if err := admin.Create(t.Context(), ns); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			w.namespace = ns.Name
+		} else {
+			w.others = append(w.others, ns.Name)
+		}
+	}
+	w.start(intervals)
+	return w
+}
+
+// in is the same world, seen from another of its namespaces.
+func (w *world) in(namespace string) *world {
+	other := *w
+	other.namespace = namespace
+	return &other
+}
+
+// label sets a label of the world's namespace, or takes it away when empty.
+func (w *world) label(key, value string) {
+	w.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: orNil(value)}}})
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := admin.Patch(w.Context(), ns, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func orNil(value string) any {
+	if value == "" {
+		return nil
+	}
+	return value
 }
 
 // start starts the controllers; they end with the test at the latest.
 func (w *world) start(intervals Intervals) {
 	w.Helper()
-	w.writes = &atomic.Int64{}
+	w.writes, w.stamps = &atomic.Int64{}, &atomic.Int64{}
 	counted := rest.CopyConfig(operator)
-	writes := w.writes
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { return &writeCounter{next: next, writes: writes} })
-	cacheOptions := CacheOptions()
-	cacheOptions.DefaultNamespaces = map[string]cache.Config{w.namespace: {}, operatorNamespace: {}}
+	counter := &writeCounter{writes: w.writes, stamps: w.stamps}
+	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { counter.next = next; return counter })
+	cacheOptions, namespaces := CacheOptions(), append([]string{w.namespace}, w.others...)
+	cacheOptions.DefaultNamespaces = map[string]cache.Config{operatorNamespace: {}}
+	for _, namespace := range namespaces {
+		cacheOptions.DefaultNamespaces[namespace] = cache.Config{}
+	}
 	mgr, err := ctrl.NewManager(counted, ctrl.Options{
 		Scheme:     scheme,
 		Cache:      cacheOptions,
@@ -117,7 +178,7 @@ func (w *world) start(intervals Intervals) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Intervals: intervals}); err != nil {
+	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Namespaces: namespaces, Intervals: intervals, prober: w.prober}); err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -143,11 +204,15 @@ func (w *world) start(intervals Intervals) {
 type writeCounter struct {
 	next   http.RoundTripper
 	writes *atomic.Int64
+	stamps *atomic.Int64
 }
 
 func (c *writeCounter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet {
 		c.writes.Add(1)
+		if strings.Contains(req.URL.Path, "/pods/") {
+			c.stamps.Add(1)
+		}
 	}
 	return c.next.RoundTrip(req)
 }

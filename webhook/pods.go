@@ -30,14 +30,14 @@ type podHandler struct {
 	scheme *runtime.Scheme
 	// cached is asked first, and live where what is cached does not serve the
 	// pod: its policy may have been applied a moment ago, in the same file.
-	cached, live      client.Reader
-	operatorNamespace string
-	settings          inject.Settings
+	cached, live client.Reader
+	scope        gather.Scope
+	settings     inject.Settings
 }
 
 // Handle gathers, decides and acts.
 func (h *podHandler) Handle(ctx context.Context, req admission.Request) admission.Response {
-	if req.Operation != admissionv1.Create || req.SubResource != "" {
+	if req.Operation != admissionv1.Create || req.SubResource != "" || !h.scope.Holds(req.Namespace) {
 		return admission.Allowed("")
 	}
 	pod := &corev1.Pod{}
@@ -66,12 +66,11 @@ func (h *podHandler) decide(ctx context.Context, pod *corev1.Pod, namespace stri
 }
 
 func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, in inject.Input) (inject.Plan, error) {
-	objects, err := gather.Gather(ctx, r, in.Namespace, h.operatorNamespace)
+	objects, err := h.scope.Gather(ctx, r, in.Namespace, in.NamespaceLabels)
 	if err != nil {
 		return inject.Plan{}, err
 	}
-	objects.NamespaceLabels = in.NamespaceLabels
-	in.Policies = gather.Own(objects)
+	in.Policies = compile.Servers(objects)
 	in.Compiled = compile.Compile(objects)
 	return inject.Decide(in), nil
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -101,7 +102,7 @@ func benchHandler(t testing.TB) *podHandler {
 	p, q := provider(), policy(v1alpha1.AdmissionWarn)
 	p.Namespace, q.Namespace = "agents", "agents"
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p, q, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "agents"}}).Build()
-	return &podHandler{scheme: scheme, cached: c, live: c, operatorNamespace: operatorNamespace, settings: inject.Settings{Image: "vision-runtime:v1"}}
+	return &podHandler{scheme: scheme, cached: c, live: c, scope: gather.Scope{OperatorNamespace: operatorNamespace}, settings: inject.Settings{Image: "vision-runtime:v1"}}
 }
 
 func TestWhenTheAPIServerCannotBeReadTheFailurePolicyDecides(t *testing.T) {

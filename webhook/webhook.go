@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
@@ -41,6 +42,9 @@ type Options struct {
 	// OperatorNamespace is where the operator runs, its CA's Secret is, and
 	// baselines may live.
 	OperatorNamespace string
+	// Namespaces are those that the operator looks at besides its own; none
+	// stands for all. A pod of another one is served by nothing.
+	Namespaces []string
 	// Listen is the webhook server's host:port. Default DefaultListen.
 	Listen string
 	// Runtime is what every injected container gets: image, pull policy and
@@ -78,11 +82,9 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
-	pods := &podHandler{
-		scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(),
-		operatorNamespace: options.OperatorNamespace, settings: options.Runtime,
-	}
-	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), operatorNamespace: options.OperatorNamespace}
+	scope := gather.Scope{OperatorNamespace: options.OperatorNamespace, Namespaces: options.Namespaces}
+	pods := &podHandler{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope, settings: options.Runtime}
+	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope}
 	log := mgr.GetLogger().WithName("webhook")
 	server.Register(PodPath, serve(pods, log))
 	server.Register(ProviderPath, serve(providerHandler(mgr.GetScheme()), log))

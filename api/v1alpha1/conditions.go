@@ -23,14 +23,20 @@ const (
 	// the provider is not accepted.
 	ConditionCredentialsResolved = "CredentialsResolved"
 
-	// ConditionReachable says whether the endpoints answer. Only with spec.probe.
+	// ConditionReachable says whether the endpoints answer the operator. Only with
+	// spec.probe. Unknown while an endpoint has not been probed, or is not.
+	//
+	// False: at least one does not answer; the message names it and the reason is
+	// the first one's. No key is sent, so it says nothing of the key. Runtimes
+	// are not told: they find out by themselves.
 	ConditionReachable = "Reachable"
 )
 
 // Condition types of VisionPolicy.
 const (
 	// ConditionResolvedRefs says whether every referenced provider exists, is
-	// accepted, permits the reference, and holds the named endpoints and models.
+	// accepted, permits the reference, and holds the named endpoints and models,
+	// with the baselines of the namespace laid over the policy.
 	ConditionResolvedRefs = "ResolvedRefs"
 
 	// ConditionProgrammed says whether the router that the API server holds
@@ -72,6 +78,28 @@ const (
 	ReasonSecretAccessDenied = "SecretAccessDenied"
 )
 
+// Reasons of Reachable. NotAccepted is one as well.
+const (
+	// ReasonReachable: every endpoint gave an HTTP answer below 500.
+	ReasonReachable = "Reachable"
+	// ReasonNotProbed, with status Unknown: the first probe is still to come.
+	ReasonNotProbed = "NotProbed"
+	// ReasonAddressNotAllowed, with status Unknown: the endpoint is neither public nor
+	// a Service of the provider's own namespace, and so is never probed. Runtimes may
+	// reach it all the same; leave spec.probe away.
+	ReasonAddressNotAllowed = "AddressNotAllowed"
+	// ReasonDNSFailed: no address was found for the endpoint's host.
+	ReasonDNSFailed = "DNSFailed"
+	// ReasonConnectionFailed: the endpoint refused or broke the connection, or gave no HTTP answer.
+	ReasonConnectionFailed = "ConnectionFailed"
+	// ReasonTLSFailed: the endpoint's certificate is not trusted, or no TLS 1.2 or later was agreed on.
+	ReasonTLSFailed = "TLSFailed"
+	// ReasonTimeout: the endpoint did not answer within 5 seconds.
+	ReasonTimeout = "Timeout"
+	// ReasonServerError: the endpoint answered with a status of 500 or above.
+	ReasonServerError = "ServerError"
+)
+
 // Reasons of ResolvedRefs.
 const (
 	// ReasonProviderNotFound: a referenced provider does not exist.
@@ -86,10 +114,19 @@ const (
 	// ReasonRouteNotFound: defaultModel or a fallback names an endpoint or model that no provider declares.
 	// Correct the route, declare the model, or let the provider discover its models.
 	ReasonRouteNotFound = "RouteNotFound"
-	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left.
+	// ReasonCredentialNotShared: a provider of another namespace permits the
+	// reference, and its key stays in its own namespace, where no pod of another
+	// one can have it. Give the provider secretRef.from: Consumer.
+	ReasonCredentialNotShared = "CredentialNotShared"
+	// ReasonNoUsableRoute: after allow-lists and capabilities no route is left; the
+	// message names the policy and the baselines whose allow-lists refuse.
 	ReasonNoUsableRoute = "NoUsableRoute"
-	// ReasonFallbackNotUsable: a fallback is known and cannot serve; the message
-	// says why. The policy is in force, and the fallback is passed over.
+	// ReasonNoMediaType: the lists of limits.image.mediaTypes of the policy and its
+	// baselines have no type in common, so that no image is accepted.
+	ReasonNoMediaType = "NoMediaType"
+	// ReasonFallbackNotUsable, with status True: a fallback is known and cannot
+	// serve; the message says why. The policy is in force, and the fallback is
+	// passed over.
 	ReasonFallbackNotUsable = "FallbackNotUsable"
 )
 
@@ -112,7 +149,8 @@ const (
 
 // Reasons of Overridden.
 const (
-	// ReasonEqualSelector: an older policy, or one before it by name, selects the same pods.
+	// ReasonEqualSelector: an older policy, or one before it by name, selects the
+	// same pods, or an older baseline the same pods of the same namespaces.
 	ReasonEqualSelector = "EqualSelector"
 )
 
@@ -120,4 +158,8 @@ const (
 const (
 	// ReasonReady: every other condition is True.
 	ReasonReady = "Ready"
+	// ReasonCredentialsNotResolved, of a policy: the router carries it, and the key
+	// of its default route's provider cannot be used; the message says why. The
+	// provider's CredentialsResolved tells more.
+	ReasonCredentialsNotResolved = "CredentialsNotResolved"
 )

@@ -63,7 +63,12 @@ type VisionPolicySpec struct {
 	// NamespaceSelector makes the policy a baseline: it is laid over the policies
 	// of the namespaces whose labels match. The most specific default wins, the
 	// lowest limit holds, a route must match every layer's allow-list, and any
-	// denial denies. Where a namespace has no policy, the baseline serves alone.
+	// denial denies. Of several baselines one whose namespaceSelector says something
+	// is more specific than one whose selector is empty, then the older one, then by
+	// name. A pod that no policy of its namespace selects is served by the first
+	// baseline whose podSelector selects it; as a layer over policies a baseline
+	// holds for all pods. It serves no pod by itself in the operator's own
+	// namespace, kube-system, kube-public and kube-node-lease.
 	//
 	// Rules: accepted only in the operator's own namespace. An empty selector
 	// matches every namespace. Example: `{matchLabels: {vision: baseline}}`.
@@ -93,7 +98,9 @@ type VisionPolicySpec struct {
 	// endpoint; or auto, the first usable model by the order of providers,
 	// endpoints and models. The provider is written as its alias, or its name.
 	// A model that the provider does not declare is an error, unless the provider
-	// has discovery: then each runtime finds out whether an endpoint has it.
+	// has discovery: then each runtime finds out whether an endpoint has it. A
+	// baseline's route that names nothing among the providers of the policy that it
+	// is laid over does not count there.
 	//
 	// Example: `ocr@local/tesseract`. Default, applied by the compiler: `auto`.
 	//
@@ -207,7 +214,9 @@ type ProviderReference struct {
 	Name string `json:"name"`
 
 	// Namespace is the VisionProvider's namespace. The provider's own
-	// allowedNamespaces must permit the reference.
+	// allowedNamespaces must permit the namespace of the pods that the policy
+	// serves, unless a baseline names a provider of its own namespace. Whether a
+	// provider that does not permit it exists is not told.
 	//
 	// Example: `models`. Default, applied by the compiler: the policy's own namespace.
 	//
@@ -283,7 +292,8 @@ type VisionPolicyStatus struct {
 	// DefaultRoute is the route that a call without a model takes,
 	// provider@endpoint/model. Empty: no declared model can serve, which
 	// ResolvedRefs explains; where it is True, each runtime looks among the models
-	// that it discovers.
+	// that it discovers. A baseline's is the one of all namespaces that it serves;
+	// empty where they differ.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
@@ -298,12 +308,14 @@ type VisionPolicyStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Candidates []RouteCandidate `json:"candidates,omitempty"`
 
-	// Router is the published router that carries this policy.
+	// Router is the published router that carries this policy. A baseline is
+	// carried by many, and names none.
 	//
 	// +optional
 	Router *RouterStatus `json:"router,omitempty"`
 
-	// Pods counts the pods that the policy serves. Not written by this version yet.
+	// Pods counts the pods that the policy serves; a baseline's in all namespaces.
+	// Written at most every 10 seconds; absent while there never was one.
 	//
 	// +optional
 	Pods *PodCounts `json:"pods,omitempty"`
@@ -324,7 +336,8 @@ type RouteCandidate struct {
 
 	// Reason says why it can, or cannot: Usable; DiscoveredAtRuntime, the model is
 	// not declared, and each runtime finds out whether the endpoint has it;
-	// RouteNotFound; NotAllowed; LacksImageInput.
+	// RouteNotFound; NotAllowed; LacksImageInput; CredentialNotShared, the provider
+	// is another namespace's and its key stays there.
 	//
 	// +required
 	// +kubebuilder:validation:MaxLength=1024
@@ -354,8 +367,10 @@ type PodCounts struct {
 	// +kubebuilder:validation:Minimum=0
 	Matched int32 `json:"matched"`
 
-	// Outdated is how many of them need a restart to obey the whole policy, such
-	// as for the key of a provider that was added after they started.
+	// Outdated is how many of them have yet to be told of the present router, which
+	// passes in moments, or need a restart to obey the whole policy: they lack the
+	// key of a provider that was added or changed since, have an older image of the
+	// runtime, or would be served by another policy today.
 	//
 	// +required
 	// +kubebuilder:validation:Minimum=0

@@ -134,7 +134,9 @@ type VisionProviderSpec struct {
 
 	// Probe asks the operator to check that the endpoints answer, and to report
 	// the condition Reachable. Only public addresses and .svc hosts of the
-	// provider's own namespace are probed, never loopback.
+	// provider's own namespace are probed, never loopback. A probe is one GET of
+	// the base URL, without key and extra headers, past any HTTP proxy; every
+	// answer below 500 will do.
 	//
 	// Example: `{interval: 5m}`. Absent: nothing is probed.
 	//
@@ -142,6 +144,8 @@ type VisionProviderSpec struct {
 	Probe *EndpointProbe `json:"probe,omitempty"`
 
 	// AllowedNamespaces say which namespaces' policies may refer to the provider.
+	// A key stays in the provider's own namespace: in others, the provider works
+	// with credentials.none, and with secretRef.from: Consumer.
 	//
 	// Example: `{from: Selector, selector: {matchLabels: {team: search}}}`.
 	// Default, applied by the compiler: `{from: Same}`.

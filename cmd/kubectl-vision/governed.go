@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -49,7 +50,7 @@ func govern(o *preflightOptions, stdin io.Reader) (*governed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := objects.checkNamespace(); err != nil {
+	if err := objects.checkNamespace(objects.input(o.operatorNamespace)); err != nil {
 		return nil, err
 	}
 	policy, err := objects.choose(name)
@@ -133,28 +134,36 @@ func (e *policyError) Error() string {
 // noPolicy is the name of the empty policy that stands in where there is none.
 const noPolicy = "defaults"
 
-// compiled compiles the namespace, and gives what it grants to the policy; nil is
-// an empty policy.
+// compiled compiles the namespace, and gives what it grants to the policy; where
+// that is nil, to the baseline that serves pods without labels, or to an empty
+// policy.
 func (o *objects) compiled(policy *v1alpha1.VisionPolicy, opt *preflightOptions) (*governed, error) {
-	in := compile.Input{
-		Namespace: opt.namespace, NamespaceLabels: o.namespaces[opt.namespace], OperatorNamespace: opt.operatorNamespace,
-		Policies: o.policies, Providers: o.providers,
-	}
-	out := &governed{}
-	name, told := noPolicy, in
-	if policy != nil {
-		name, out.policy = policy.Name, policy.Namespace+"/"+policy.Name
+	in := o.input(opt.operatorNamespace)
+	out, told := &governed{}, in
+	told.Policies = nil
+	baseline, serving := compile.Serving(compile.Servers(in), nil, "")
+	var id string
+	switch {
+	case policy != nil:
+		id, out.policy = compile.ProfileID(policy.Name), policy.Namespace+"/"+policy.Name
 		told.Policies = []v1alpha1.VisionPolicy{*policy}
-	} else {
+	case serving.Reason == compile.ServingBaseline:
+		id, out.policy = baseline, opt.operatorNamespace+"/"+strings.TrimPrefix(baseline, compile.BaselineProfileID(""))
+	default:
 		empty := v1alpha1.VisionPolicy{}
-		empty.Namespace, empty.Name = opt.namespace, name
-		in.Policies = append(slices.Clip(in.Policies), empty)
-		told.Policies = nil
+		empty.Namespace, empty.Name = opt.namespace, noPolicy
+		id, in.Policies = compile.ProfileID(noPolicy), append(slices.Clip(in.Policies), empty)
 	}
 	compiled := compile.Compile(in)
-	verdict := compiled.Policies[name]
-	if !verdict.Accepted.OK {
-		return nil, &policyError{policy: opt.namespace + "/" + name, problems: []string{verdict.Accepted.Reason + ": " + verdict.Accepted.Message}}
+	verdict := compiled.Verdict(id)
+	fail := func(problem string) (*governed, error) {
+		return nil, &policyError{policy: cmp.Or(out.policy, opt.namespace+"/"+noPolicy), problems: []string{problem}}
+	}
+	switch {
+	case !verdict.Accepted.OK:
+		return fail(verdict.Accepted.Reason + ": " + verdict.Accepted.Message)
+	case verdict.Baseline && policy != nil:
+		return fail("it is a baseline and holds for other namespaces; name one of them")
 	}
 	doc := compiled.Document
 	for i := range doc.Profiles {
@@ -163,7 +172,7 @@ func (o *objects) compiled(policy *v1alpha1.VisionPolicy, opt *preflightOptions)
 		}
 	}
 	if out.grant.Profile == nil {
-		return nil, &policyError{policy: opt.namespace + "/" + name, problems: []string{"the router document has no profile of it"}}
+		return fail("the router document has no profile of it")
 	}
 	out.defaultRoute = verdict.DefaultRoute
 	out.remarks = slices.Concat(refusals(o), remarks(told, compiled))

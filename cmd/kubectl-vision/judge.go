@@ -14,10 +14,10 @@ import (
 
 // judge is what makes the exit code 1 although there is a document: objects
 // that were left out and, when strict, policies that do not work as written.
-func judge(strict bool, o *objects, out compile.Output) error {
-	shortfall := &shortfallError{leftOut: leftOut(o, out)}
+func judge(strict bool, o *objects, in compile.Input, out compile.Output) error {
+	shortfall := &shortfallError{leftOut: leftOut(o, in, out)}
 	if strict {
-		shortfall.faults = faults(out)
+		shortfall.faults = faults(in, out)
 	}
 	if len(shortfall.leftOut)+len(shortfall.faults) == 0 {
 		return nil
@@ -46,8 +46,8 @@ func (e *shortfallError) Error() string {
 }
 
 // leftOut lists the objects that the API server would refuse, and those that
-// are not accepted.
-func leftOut(o *objects, out compile.Output) []string {
+// are not accepted, baselines of the operator's namespace among them.
+func leftOut(o *objects, in compile.Input, out compile.Output) []string {
 	var left []string
 	for _, r := range o.refused {
 		left = append(left, r.object)
@@ -56,6 +56,9 @@ func leftOut(o *objects, out compile.Output) []string {
 		if !v.Accepted.OK {
 			left = append(left, "VisionPolicy "+out.Document.Namespace+"/"+name)
 		}
+	}
+	for name := range rejectedBaselines(in) {
+		left = append(left, "VisionPolicy "+name)
 	}
 	for name, v := range out.Providers {
 		if !v.Accepted.OK {
@@ -66,14 +69,35 @@ func leftOut(o *objects, out compile.Output) []string {
 	return left
 }
 
-// faults are the accepted policies, by name, whose references do not resolve or
-// that no route can serve, which is one condition, with its reason. The message
-// is among the remarks.
-func faults(out compile.Output) []string {
+// rejectedBaselines are the verdicts on baselines of the operator's namespace that
+// are not accepted and so laid over no other, by "namespace/name".
+func rejectedBaselines(in compile.Input) map[string]compile.Verdict {
+	rejected := map[string]compile.Verdict{}
+	if in.Namespace == in.OperatorNamespace {
+		return rejected // they are among the namespace's own
+	}
+	home := compile.Compile(compile.Input{Namespace: in.OperatorNamespace, OperatorNamespace: in.OperatorNamespace, Policies: in.Policies})
+	for name, v := range home.Policies {
+		if v.Baseline && !v.Accepted.OK {
+			rejected[in.OperatorNamespace+"/"+name] = v.Accepted
+		}
+	}
+	return rejected
+}
+
+// faults are the accepted policies, and the baselines that serve by themselves,
+// by name, whose references do not resolve or that no route can serve, which is
+// one condition, with its reason. The message is among the remarks.
+func faults(in compile.Input, out compile.Output) []string {
 	var faults []string
 	for _, name := range slices.Sorted(maps.Keys(out.Policies)) {
 		if v := out.Policies[name]; v.Accepted.OK && !v.ResolvedRefs.OK {
 			faults = append(faults, fmt.Sprintf("VisionPolicy %s/%s: %s", out.Document.Namespace, name, v.ResolvedRefs.Reason))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Baselines)) {
+		if v := out.Baselines[name]; !v.ResolvedRefs.OK {
+			faults = append(faults, fmt.Sprintf("baseline %s/%s: %s", in.OperatorNamespace, name, v.ResolvedRefs.Reason))
 		}
 	}
 	return faults
@@ -91,9 +115,11 @@ func (e *elsewhereError) Error() string {
 }
 
 // checkNamespace refuses a namespace that is likely mistyped: one without a
-// policy or provider, refused ones included, while others have some.
-func (o *objects) checkNamespace() error {
-	if o.inNamespace[o.defaultNamespace] || len(o.inNamespace) == 0 {
+// policy or provider, refused ones included, while others have some. A namespace
+// that the files hold as an object, or that a baseline serves, is none.
+func (o *objects) checkNamespace(in compile.Input) error {
+	_, there := o.namespaces[o.defaultNamespace]
+	if o.inNamespace[o.defaultNamespace] || len(o.inNamespace) == 0 || there || compile.Served(in) {
 		return nil
 	}
 	return &elsewhereError{namespace: o.defaultNamespace, others: slices.Sorted(maps.Keys(o.inNamespace))}

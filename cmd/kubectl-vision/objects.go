@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v2"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
 )
 
 // maxFile bounds what is read of one file: several times what a namespace's
@@ -45,6 +47,18 @@ type objects struct {
 	// refused are the objects that the API server would refuse to create.
 	refused []refusal
 	schemas map[string]*kindSchema
+}
+
+// input is what the router of the default namespace is compiled from. The API
+// server gives every namespace its name as a label.
+func (o *objects) input(operatorNamespace string) compile.Input {
+	labels := map[string]string{}
+	maps.Copy(labels, o.namespaces[o.defaultNamespace])
+	labels[corev1.LabelMetadataName] = o.defaultNamespace
+	return compile.Input{
+		Namespace: o.defaultNamespace, NamespaceLabels: labels, OperatorNamespace: operatorNamespace,
+		Policies: o.policies, Providers: o.providers,
+	}
 }
 
 // refusal is an object that the API server would refuse, and why.
@@ -209,7 +223,7 @@ func (o *objects) addJSON(where string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data)
+		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data, p.Spec.NamespaceSelector != nil)
 		if ok {
 			o.policies = append(o.policies, *p)
 		}
@@ -219,7 +233,7 @@ func (o *objects) addJSON(where string, data []byte) error {
 		if err != nil {
 			return err
 		}
-		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data)
+		ok, err := o.place(where, header.Kind, &p.ObjectMeta, data, false)
 		if ok {
 			o.providers = append(o.providers, *p)
 		}
@@ -274,8 +288,9 @@ func (e *fieldsError) Error() string {
 }
 
 // place gives an object without a namespace the default one, refuses a second of
-// its name, and reports whether the API server would take it.
-func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte) (bool, error) {
+// its name, and reports whether the API server would take it. A baseline that it
+// would not take is told wherever it is.
+func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte, baseline bool) (bool, error) {
 	if meta.Name == "" {
 		return false, fmt.Errorf("%s: metadata.name is missing", kind)
 	}
@@ -295,7 +310,7 @@ func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte
 	for _, problem := range validation.IsDNS1123Subdomain(meta.Name) {
 		problems = append(problems, "metadata.name: "+problem)
 	}
-	if len(problems) > 0 && meta.Namespace == o.defaultNamespace {
+	if len(problems) > 0 && (meta.Namespace == o.defaultNamespace || baseline) {
 		o.refused = append(o.refused, refusal{object: key, problems: problems})
 	}
 	return len(problems) == 0, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/api/v1alpha1/validation"
 	"github.com/visionoperator/vision-operator/controllers/compile"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -20,11 +21,13 @@ one namespace, exactly as the operator would publish it, without a cluster.
 
   kubectl vision render -f config/samples -n vision-demo > router.json
   kubectl vision render -f policy.yaml -f provider.yaml -n team --verdicts
+  kubectl vision render -f team.yaml -f baselines.yaml -n team --explain
 
 A file holds YAML or JSON, several documents or Lists among them; of a directory
 the files *.yaml, *.yml and *.json are read, and - is standard input. Objects
-without a namespace belong to --namespace; other kinds are passed over. A field
-that a kind does not have is an error. What the API server would refuse by the
+without a namespace belong to --namespace; of Namespaces the labels are read, by
+which baselines and providers of other namespaces select; other kinds are passed
+over. A field that a kind does not have is an error. What the API server would refuse by the
 CRDs' schemas and CEL rules is left out, and so is what the operator would not
 accept; webhooks and policies of a cluster are not known here.
 
@@ -33,7 +36,8 @@ resolve to standard error. The exit code is
   0  when every object of the namespace took part
   1  when one was left out, or, with --strict, a reference does not resolve or a
      policy has no usable route (the document is printed all the same); when the
-     files hold objects of other namespaces only; when a file could not be read
+     files hold objects of other namespaces only, and no baseline serves this one;
+     when a file could not be read
   2  when the command line cannot work
 
 Usage:
@@ -48,6 +52,7 @@ type renderOptions struct {
 	namespace         string
 	operatorNamespace string
 	verdicts          bool
+	explain           bool
 	strict            bool
 }
 
@@ -59,6 +64,7 @@ func parseRender(args []string, stdout io.Writer) (renderOptions, error) {
 	flags.StringVarP(&o.namespace, "namespace", "n", "", "`NAMESPACE` to compile for")
 	flags.StringVar(&o.operatorNamespace, "operator-namespace", "vision-system", "`NAMESPACE` of the operator, where baselines may live")
 	flags.BoolVar(&o.verdicts, "verdicts", false, "print what was decided of each object in place of the document")
+	flags.BoolVar(&o.explain, "explain", false, "print where each field of each profile comes from in place of the document")
 	flags.BoolVar(&o.strict, "strict", false, "also exit with 1 when a reference does not resolve or a policy has no usable route")
 	flags.Usage = func() { fmt.Fprint(stdout, renderHelp, flags.FlagUsages()) }
 	if err := flags.Parse(args); err != nil {
@@ -88,23 +94,23 @@ func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := objects.checkNamespace(); err != nil {
+	in := objects.input(o.operatorNamespace)
+	if err := objects.checkNamespace(in); err != nil {
 		return err
-	}
-	in := compile.Input{
-		Namespace:         o.namespace,
-		NamespaceLabels:   objects.namespaces[o.namespace],
-		OperatorNamespace: o.operatorNamespace,
-		Policies:          objects.policies,
-		Providers:         objects.providers,
 	}
 	out := compile.Compile(in)
 	document, err := router.Marshal(out.Document)
 	if err != nil {
 		return fmt.Errorf("rendering the router of namespace %s: %w", o.namespace, err)
 	}
+	if o.verdicts || o.explain {
+		document = nil
+	}
 	if o.verdicts {
-		document = []byte(verdicts(out))
+		document = append(document, verdicts(in, out)...)
+	}
+	if o.explain {
+		document = append(document, explanation(out)...)
 	}
 	if _, err := stdout.Write(document); err != nil {
 		return fmt.Errorf("printing: %w", err)
@@ -112,7 +118,7 @@ func render(o renderOptions, stdin io.Reader, stdout, stderr io.Writer) error {
 	for _, line := range slices.Concat(refusals(objects), remarks(in, out)) {
 		fmt.Fprintln(stderr, line)
 	}
-	return judge(o.strict, objects, out)
+	return judge(o.strict, objects, in, out)
 }
 
 // refusals are the API server's, a line for each problem.
@@ -147,19 +153,33 @@ func remarks(in compile.Input, out compile.Output) []string {
 		if p.Namespace != in.Namespace {
 			continue
 		}
-		v := out.Policies[p.Name]
-		for _, w := range slices.Concat(validation.PolicyWarnings(p), v.Redundant) {
-			lines = append(lines, fmt.Sprintf("warning: VisionPolicy %s/%s: %s", p.Namespace, p.Name, w))
-		}
-		lines = append(lines, notGood("VisionPolicy "+p.Namespace+"/"+p.Name, v.Accepted)...)
-		if v.Accepted.OK {
-			lines = append(lines, notGood("VisionPolicy "+p.Namespace+"/"+p.Name, v.ResolvedRefs)...)
-		}
-		if v.Overridden.OK {
-			lines = append(lines, fmt.Sprintf("warning: VisionPolicy %s/%s: %s", p.Namespace, p.Name, v.Overridden.Message))
-		}
+		lines = append(lines, policyRemarks(fmt.Sprintf("VisionPolicy %s/%s", p.Namespace, p.Name), validation.PolicyWarnings(p), out.Policies[p.Name])...)
+	}
+	for name, v := range out.Baselines {
+		lines = append(lines, policyRemarks(fmt.Sprintf("baseline %s/%s", in.OperatorNamespace, name), nil, v)...)
+	}
+	for name, v := range rejectedBaselines(in) {
+		lines = append(lines, notGood("VisionPolicy "+name, v)...)
 	}
 	slices.Sort(lines)
+	return lines
+}
+
+func policyRemarks(object string, warnings []string, v compile.PolicyVerdict) []string {
+	var lines []string
+	if v.ResolvedRefs.Reason == v1alpha1.ReasonFallbackNotUsable {
+		warnings = append(slices.Clip(warnings), v.ResolvedRefs.Message)
+	}
+	if v.Overridden.OK {
+		warnings = append(slices.Clip(warnings), v.Overridden.Message)
+	}
+	for _, w := range slices.Concat(warnings, v.Redundant) {
+		lines = append(lines, fmt.Sprintf("warning: %s: %s", object, w))
+	}
+	lines = append(lines, notGood(object, v.Accepted)...)
+	if v.Accepted.OK {
+		lines = append(lines, notGood(object, v.ResolvedRefs)...)
+	}
 	return lines
 }
 

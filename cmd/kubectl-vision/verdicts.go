@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
@@ -16,8 +18,9 @@ import (
 )
 
 // verdicts is what was decided of each object, for people: providers first,
-// since policies refer to them, each kind by name.
-func verdicts(out compile.Output) string {
+// since policies refer to them, each kind by name; then the baselines that serve
+// in the namespace by themselves.
+func verdicts(in compile.Input, out compile.Output) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, name := range slices.Sorted(maps.Keys(out.Providers)) {
@@ -27,32 +30,60 @@ func verdicts(out compile.Output) string {
 		unprogrammed(w, v.Unprogrammed)
 	}
 	for _, name := range slices.Sorted(maps.Keys(out.Policies)) {
-		v := out.Policies[name]
-		fmt.Fprintf(w, "VisionPolicy %s/%s\n", out.Document.Namespace, name)
-		condition(w, v1alpha1.ConditionAccepted, v.Accepted)
-		if v.Accepted.OK {
-			condition(w, v1alpha1.ConditionResolvedRefs, v.ResolvedRefs)
+		policyVerdict(w, fmt.Sprintf("VisionPolicy %s/%s", in.Namespace, name), out.Document, out.Policies[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(out.Baselines)) {
+		policyVerdict(w, fmt.Sprintf("Baseline %s/%s", in.OperatorNamespace, name), out.Document, out.Baselines[name])
+	}
+	w.Flush()
+	return trimLines(b.String())
+}
+
+func policyVerdict(w *tabwriter.Writer, object string, doc *router.Document, v compile.PolicyVerdict) {
+	fmt.Fprintln(w, object)
+	condition(w, v1alpha1.ConditionAccepted, v.Accepted)
+	if v.Accepted.OK {
+		condition(w, v1alpha1.ConditionResolvedRefs, v.ResolvedRefs)
+	}
+	if v.Overridden.OK {
+		condition(w, v1alpha1.ConditionOverridden, v.Overridden)
+	}
+	unprogrammed(w, v.Unprogrammed)
+	if v.Profile != "" {
+		route := v.DefaultRoute
+		if route == "" {
+			route = "none"
 		}
-		if v.Overridden.OK {
-			condition(w, v1alpha1.ConditionOverridden, v.Overridden)
+		fmt.Fprintf(w, "  Profile\t%s\t\t\n  Default route\t%s\t\t\n", v.Profile, route)
+		for _, fallback := range fallbacks(doc, v.Profile) {
+			fmt.Fprintf(w, "  Fallback\t%s\t\t\n", fallback)
 		}
-		unprogrammed(w, v.Unprogrammed)
-		if v.Profile != "" {
-			route := v.DefaultRoute
-			if route == "" {
-				route = "none"
-			}
-			fmt.Fprintf(w, "  Profile\t%s\t\t\n  Default route\t%s\t\t\n", v.Profile, route)
-			for _, fallback := range fallbacks(out.Document, v.Profile) {
-				fmt.Fprintf(w, "  Fallback\t%s\t\t\n", fallback)
-			}
-		}
-		for _, c := range v.Candidates {
-			fmt.Fprintf(w, "  Candidate\t%s\t%s\t\n", c.Route, c.Reason)
+	}
+	for _, c := range v.Candidates {
+		fmt.Fprintf(w, "  Candidate\t%s\t%s\t\n", c.Route, c.Reason)
+	}
+}
+
+// explanation says of each profile, by ID, where each of its fields comes from.
+func explanation(out compile.Output) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, id := range slices.Sorted(maps.Keys(out.Origins)) {
+		fmt.Fprintf(w, "Profile %s\n", id)
+		for _, o := range out.Origins[id] {
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", o.Field, o.From, oneLine(o.Value))
 		}
 	}
 	w.Flush()
 	return trimLines(b.String())
+}
+
+// oneLine quotes what would break a table.
+func oneLine(value string) string {
+	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // fallbacks are the routes that a profile tries after its default.

@@ -24,6 +24,13 @@ import (
 // off, as a listen address, means that nothing listens.
 const off = "0"
 
+// Values of --secret-access.
+const (
+	secretAccessCluster    = "cluster"
+	secretAccessNamespaces = "namespaces"
+	secretAccessNone       = "none"
+)
+
 // namespaceFile holds the namespace of a pod, put there by Kubernetes.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
@@ -44,7 +51,11 @@ func defaultRuntimeImage() string {
 type configuration struct {
 	kubeconfig        string
 	operatorNamespace string
+	watchNamespaces   []string
+	secretAccess      string
 	metricsListen     string
+	metricsInsecure   bool
+	metricsCertDir    string
 	healthListen      string
 	webhookListen     string
 	webhookCertDir    string
@@ -108,7 +119,11 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f.StringVar(&c.operatorNamespace, "operator-namespace", "", "namespace of the operator, where its CA is kept, leaders are elected and baselines may live; default: the pod's own")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "file that says how to reach the API server; default: $KUBECONFIG, else the pod's service account")
 	f.BoolVar(&c.leaderElect, "leader-elect", false, "let one of several replicas reconcile, elected by the Lease vision-operator; all serve admission")
-	f.StringVar(&c.metricsListen, "metrics-listen", ":8080", "address of /metrics (Prometheus, plain HTTP); 0 for none")
+	f.StringSliceVar(&c.watchNamespaces, "watch-namespaces", nil, "namespaces to serve besides the operator's own, separated by commas; default: all. What is of the cluster stays so: labels of namespaces are read, and the CRDs, webhook configurations and admission policies are one for all, limited by their own selectors")
+	f.StringVar(&c.secretAccess, "secret-access", secretAccessCluster, "which Secrets its roles let the operator read by name: cluster, namespaces (some: others are reported as not readable) or none (it does not ask)")
+	f.StringVar(&c.metricsListen, "metrics-listen", ":8443", "address of /metrics (Prometheus over HTTPS, for who may get the path /metrics); 0 for none")
+	f.BoolVar(&c.metricsInsecure, "metrics-insecure", false, "serve /metrics over plain HTTP, to everybody")
+	f.StringVar(&c.metricsCertDir, "metrics-cert-dir", "", "directory with tls.crt and tls.key of your own for the metrics; default: a certificate that the operator signs itself")
 	f.StringVar(&c.healthListen, "health-listen", ":8081", "address of /healthz and /readyz; 0 for none")
 	f.StringVar(&c.webhookListen, "webhook-listen", webhook.DefaultListen, "address of the admission webhooks; 0 for none")
 	f.StringVar(&c.webhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of your own for the webhooks; default: a CA that the operator keeps in its namespace")
@@ -147,6 +162,9 @@ func (c *configuration) check() error {
 			return &usageError{problem: fmt.Sprintf("%s %q is no address: want host:port, :port, or 0 for none", l.flag, l.address)}
 		}
 	}
+	if err := c.checkScope(); err != nil {
+		return err
+	}
 	switch corev1.PullPolicy(c.runtimePullPolicy) {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
@@ -157,6 +175,24 @@ func (c *configuration) check() error {
 	}
 	if _, err := newLogger(*c, io.Discard); err != nil {
 		return err
+	}
+	return nil
+}
+
+// checkScope checks what the operator sees, and who sees it.
+func (c *configuration) checkScope() error {
+	for _, namespace := range c.watchNamespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return &usageError{problem: fmt.Sprintf("--watch-namespaces: %q is no namespace: %s", namespace, problems[0])}
+		}
+	}
+	switch c.secretAccess {
+	case secretAccessCluster, secretAccessNamespaces, secretAccessNone:
+	default:
+		return &usageError{problem: fmt.Sprintf("--secret-access %q is none of cluster, namespaces, none", c.secretAccess)}
+	}
+	if c.metricsInsecure && c.metricsCertDir != "" {
+		return &usageError{problem: "--metrics-insecure serves no certificate: leave --metrics-cert-dir out"}
 	}
 	return nil
 }

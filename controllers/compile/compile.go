@@ -5,6 +5,7 @@ package compile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -20,23 +21,14 @@ import (
 // Names are unique among in.Policies and among in.Providers of one namespace,
 // as the API server guarantees.
 func Compile(in Input) Output {
-	providers := compileProviders(in)
-	policies := compilePolicies(in, providers)
+	providers, over := compileProviders(in), baselines(in)
+	policies := compilePolicies(in, providers, over)
 	markOverridden(policies)
-	return assemble(in, providers, policies)
-}
-
-// policy is one VisionPolicy on its way through Compile.
-type policy struct {
-	object  *v1alpha1.VisionPolicy
-	verdict PolicyVerdict
-	// profile is nil when the policy is left out; pods goes with it.
-	profile *router.Profile
-	pods    PodProfile
+	return assemble(in, providers, policies, compileBaselines(in, providers, over))
 }
 
 // compilePolicies compiles every policy of the namespace, oldest first.
-func compilePolicies(in Input, providers *providerSet) []*policy {
+func compilePolicies(in Input, providers *providerSet, over []*v1alpha1.VisionPolicy) []*policy {
 	var policies []*policy
 	for i := range in.Policies {
 		if p := &in.Policies[i]; p.Namespace == in.Namespace {
@@ -45,37 +37,65 @@ func compilePolicies(in Input, providers *providerSet) []*policy {
 	}
 	slices.SortFunc(policies, func(a, b *policy) int { return olderFirst(a.object, b.object) })
 	for _, p := range policies {
-		p.compile(in, providers)
+		switch accepted := p.judge(in); {
+		case !accepted:
+		case isBaseline(p.object):
+			p.verdict.ResolvedRefs = providers.atHome(p.object)
+		default:
+			p.compile(ProfileID(p.object.Name), providers, over)
+		}
+	}
+	return policies
+}
+
+// compileBaselines compiles the baselines that serve in the namespace by
+// themselves, each with the others laid over it.
+func compileBaselines(in Input, providers *providerSet, over []*v1alpha1.VisionPolicy) []*policy {
+	if !ServedByBaselines(in) {
+		return nil
+	}
+	policies := make([]*policy, 0, len(over))
+	for _, b := range over {
+		p := &policy{object: b}
+		if p.judge(in) {
+			p.compile(BaselineProfileID(b.Name), providers, over)
+		}
+		policies = append(policies, p)
 	}
 	return policies
 }
 
 // assemble gathers what was compiled in its total order: profiles by ID,
 // providers by name, and of these only the ones that a profile refers to.
-func assemble(in Input, providers *providerSet, policies []*policy) Output {
+func assemble(in Input, providers *providerSet, policies, alone []*policy) Output {
 	out := Output{
 		Document: &router.Document{Version: router.Version, Namespace: in.Namespace,
 			Profiles: []router.Profile{}, Providers: []router.Provider{}},
-		Pods:      make(map[string]PodProfile, len(policies)),
+		Pods:      make(map[string]PodProfile, len(policies)+len(alone)),
+		Origins:   make(map[string][]Origin, len(policies)+len(alone)),
 		Policies:  make(map[string]PolicyVerdict, len(policies)),
+		Baselines: make(map[string]PolicyVerdict, len(alone)),
 		Providers: providers.verdicts,
 	}
-	used := make(map[string]bool, len(providers.accepted))
 	for _, p := range policies {
 		out.Policies[p.object.Name] = p.verdict
+	}
+	for _, p := range alone {
+		out.Baselines[p.object.Name] = p.verdict
+	}
+	used := make(map[string]bool, len(providers.accepted))
+	for _, p := range slices.Concat(policies, alone) {
 		if p.profile == nil {
 			continue
 		}
 		out.Document.Profiles = append(out.Document.Profiles, *p.profile)
-		out.Pods[p.profile.ID] = p.pods
+		out.Pods[p.profile.ID], out.Origins[p.profile.ID] = p.pods, p.origins
 		for _, use := range p.profile.Providers {
 			used[use.Provider] = true
 		}
 	}
-	for _, p := range providers.accepted {
-		if used[p.Name] {
-			out.Document.Providers = append(out.Document.Providers, p.Provider)
-		}
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		out.Document.Providers = append(out.Document.Providers, providers.accepted[name].Provider)
 	}
 	slices.SortFunc(out.Document.Profiles, func(a, b router.Profile) int { return cmp.Compare(a.ID, b.ID) })
 	return out

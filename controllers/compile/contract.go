@@ -10,6 +10,8 @@
 package compile
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -24,7 +26,7 @@ type Input struct {
 	// OperatorNamespace is where baselines may live.
 	OperatorNamespace string
 	// Policies are the VisionPolicies of Namespace and the baselines of
-	// OperatorNamespace; others are ignored.
+	// OperatorNamespace, whether or not they match; others are ignored.
 	Policies []v1alpha1.VisionPolicy
 	// Providers are the VisionProviders of Namespace and those of other
 	// namespaces that a policy refers to; others are ignored.
@@ -37,10 +39,27 @@ type Output struct {
 	Document *router.Document
 	// Pods is the pod-shaping part of each profile, by profile ID.
 	Pods map[string]PodProfile
-	// Policies holds a verdict on each policy of Namespace, by name.
+	// Origins says where each field of a profile comes from, by profile ID, in the
+	// order of the API's fields.
+	Origins map[string][]Origin
+	// Policies holds a verdict on each policy of Namespace, by name. Those of
+	// OperatorNamespace's baselines tell what can be told without a namespace
+	// that they match.
 	Policies map[string]PolicyVerdict
-	// Providers holds a verdict on each provider considered, by "namespace/name".
+	// Baselines holds a verdict on each baseline that serves in Namespace by
+	// itself, by name: what it comes to there.
+	Baselines map[string]PolicyVerdict
+	// Providers holds a verdict on each provider considered, by "namespace/name":
+	// those of Namespace, and those of others that permit a reference made to them.
 	Providers map[string]ProviderVerdict
+}
+
+// Verdict is the verdict on what became a profile, or would have, by its ID.
+func (o *Output) Verdict(profile string) PolicyVerdict {
+	if name, ok := strings.CutPrefix(profile, baselineKind); ok {
+		return o.Baselines[name]
+	}
+	return o.Policies[strings.TrimPrefix(profile, policyKind)]
 }
 
 // PodProfile is what injection needs of a policy and the runtime does not.
@@ -68,8 +87,13 @@ type Verdict struct {
 
 // PolicyVerdict is what was decided of a policy.
 type PolicyVerdict struct {
-	Accepted     Verdict
+	Accepted Verdict
+	// ResolvedRefs is OK, with reason FallbackNotUsable, where fallbacks are
+	// passed over: the policy is in force all the same.
 	ResolvedRefs Verdict
+	// Baseline says that the policy is for other namespaces. In its own it has no
+	// profile, and no router there carries it.
+	Baseline bool
 	// Overridden is OK when another policy with an equal selector wins.
 	Overridden Verdict
 	// Profile is the ID of the profile it became; empty when left out.
@@ -77,9 +101,12 @@ type PolicyVerdict struct {
 	// DefaultRoute is the route of a call without a model; empty when no declared
 	// model can serve. ResolvedRefs is OK all the same where runtimes may discover one.
 	DefaultRoute string
+	// DefaultProvider is the provider of DefaultRoute, "namespace/name".
+	DefaultProvider string
 	// Candidates are the routes considered, in order, the fallbacks last; at most 64.
 	Candidates []v1alpha1.RouteCandidate
-	// Redundant are sentences about fallbacks that add nothing, each with its field.
+	// Redundant are sentences about routes that add nothing, fallbacks that are
+	// named twice and defaults of a baseline that name nothing here, each with its field.
 	Redundant []string
 	// Unprogrammed are the fields that are set and that this build does not obey yet.
 	Unprogrammed []string

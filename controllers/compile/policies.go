@@ -6,6 +6,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/api/v1alpha1/validation"
@@ -15,103 +16,79 @@ import (
 // maxCandidates is how many candidates a verdict holds, as status.candidates.
 const maxCandidates = 64
 
-// compile judges one policy and, when it is valid, makes its profile.
-func (p *policy) compile(in Input, providers *providerSet) {
-	p.verdict.Unprogrammed = validation.UnprogrammedPolicy(p.object)
-	p.verdict.Accepted = acceptPolicy(in, p.object)
-	p.verdict.ResolvedRefs = Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted"}
-	if !p.verdict.Accepted.OK {
-		return
-	}
-	if isBaseline(p.object) {
-		p.verdict.ResolvedRefs = Verdict{OK: true, Reason: v1alpha1.ReasonResolved, Message: "baselines are not compiled by this build"}
-		return
-	}
-	uses, problems := resolveProviders(in.Namespace, p.object, providers)
-	profile, catalog, redundant := profileDocument(p.object, uses)
-	if bad := checkProfile(in.Namespace, profile, uses); len(bad) > 0 {
-		p.verdict.Accepted = Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(bad)}
-		return
-	}
-	choice := chooseRoutes(profile, catalog)
-	p.profile, p.pods = profile, podProfile(p.object, profile)
-	p.verdict.Profile, p.verdict.Redundant = profile.ID, redundant
-	p.verdict.DefaultRoute, p.verdict.Candidates = choice.defaultRoute, choice.candidates
-	p.verdict.ResolvedRefs = refsVerdict(append(problems, choice.problems...), Verdict{
-		OK: true, Reason: v1alpha1.ReasonResolved, Message: choice.resolved()})
+// policy is one VisionPolicy on its way through Compile.
+type policy struct {
+	object  *v1alpha1.VisionPolicy
+	verdict PolicyVerdict
+	// profile is nil when the policy is left out; pods and origins go with it.
+	profile *router.Profile
+	pods    PodProfile
+	origins []Origin
 }
 
-// acceptPolicy judges a policy by what it says alone.
-func acceptPolicy(in Input, p *v1alpha1.VisionPolicy) Verdict {
-	if problems := checkPolicy(p); len(problems) > 0 {
+// judge judges a policy of the namespace by what it says alone, and reports
+// whether it is accepted.
+func (p *policy) judge(in Input) bool {
+	p.verdict.Baseline = isBaseline(p.object)
+	p.verdict.Unprogrammed = validation.UnprogrammedPolicy(p.object)
+	p.verdict.Accepted = acceptPolicy(in.OperatorNamespace, p.object)
+	if !p.verdict.Accepted.OK {
+		p.verdict.ResolvedRefs = Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted"}
+	}
+	return p.verdict.Accepted.OK
+}
+
+// compile makes the profile of an accepted policy with baselines laid over it.
+func (p *policy) compile(id string, providers *providerSet, over []*v1alpha1.VisionPolicy) {
+	m := &merge{layers: layersOf(p.object, over), origins: make([]Origin, 0, 48)}
+	e := m.effective(id, providers)
+	if bad := checkProfile(providers.in.Namespace, e.profile, e.uses); len(bad) > 0 {
+		p.verdict.Accepted = Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(bad)}
+		p.verdict.ResolvedRefs = Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted"}
+		return
+	}
+	choice := chooseRoutes(e.profile, e.judge)
+	problems := slices.Concat(e.problems, choice.problems)
+	p.profile, p.pods, p.origins = e.profile, e.pods, m.origins
+	v := &p.verdict
+	v.Profile, v.Redundant, v.Candidates = e.profile.ID, e.redundant, choice.candidates
+	v.DefaultRoute, v.DefaultProvider = choice.defaultRoute, choice.provider
+	if slices.Equal(e.profile.Limits.Image.MediaTypes, []string{NoMediaType}) {
+		v.DefaultRoute, v.DefaultProvider = "", ""
+		problems = append([]problem{m.noMediaType()}, problems...)
+	}
+	v.ResolvedRefs = refsVerdict(problems, choice.passedOver, choice.resolved())
+}
+
+// noMediaType names the layers whose lists of types have none in common.
+func (m *merge) noMediaType() problem {
+	var from []string
+	for _, l := range m.layers {
+		if l.image.MediaTypes != nil {
+			from = append(from, l.from)
+		}
+	}
+	return problem{v1alpha1.ReasonNoMediaType, fmt.Sprintf(
+		"spec.limits.image.mediaTypes: the lists of %s have no type in common, so no image is accepted", strings.Join(from, " and "))}
+}
+
+// acceptPolicy judges a policy by what it says alone, wherever it is laid over
+// others.
+func acceptPolicy(operatorNamespace string, p *v1alpha1.VisionPolicy) Verdict {
+	problems := checkPolicy(p)
+	if len(problems) == 0 {
+		m := &merge{layers: layersOf(p, nil), quiet: true}
+		alone := m.effective(ProfileID(p.Name), &providerSet{in: Input{Namespace: p.Namespace}})
+		problems = checkProfile(p.Namespace, alone.profile, alone.uses)
+	}
+	if len(problems) > 0 {
 		return Verdict{Reason: v1alpha1.ReasonInvalid, Message: joinProblems(problems)}
 	}
-	if isBaseline(p) && in.Namespace != in.OperatorNamespace {
+	if isBaseline(p) && p.Namespace != operatorNamespace {
 		return Verdict{Reason: v1alpha1.ReasonNotBaselineNamespace, Message: fmt.Sprintf(
-			"spec.namespaceSelector: a baseline is accepted only in the operator's own namespace, %q", in.OperatorNamespace)}
+			"spec.namespaceSelector: a baseline is accepted only in the operator's own namespace, %q", operatorNamespace)}
 	}
 	return Verdict{OK: true, Reason: v1alpha1.ReasonAccepted, Message: "the policy is valid"}
-}
-
-// use is a provider under the alias that a policy's routes give it.
-type use struct {
-	alias string
-	*provider
-}
-
-// resolveProviders finds the providers that a policy may use, in its order of
-// preference. A reference that does not resolve is left out and told; the
-// others stay.
-func resolveProviders(namespace string, p *v1alpha1.VisionPolicy, providers *providerSet) ([]use, []problem) {
-	if p.Spec.Providers == nil {
-		return everyProvider(namespace, providers)
-	}
-	var uses []use
-	var problems []problem
-	for i, ref := range p.Spec.Providers {
-		found, bad := resolveProvider(namespace, ref, providers)
-		if bad != nil {
-			bad.message = fmt.Sprintf("spec.providers[%d]: %s", i, bad.message)
-			problems = append(problems, *bad)
-			continue
-		}
-		uses = append(uses, use{alias: aliasOf(ref), provider: found})
-	}
-	return uses, problems
-}
-
-func everyProvider(namespace string, providers *providerSet) ([]use, []problem) {
-	uses := make([]use, 0, len(providers.accepted))
-	for _, p := range providers.accepted {
-		uses = append(uses, use{alias: p.object, provider: p})
-	}
-	if len(uses) == 0 {
-		return nil, []problem{{v1alpha1.ReasonNoProviders, fmt.Sprintf(
-			"namespace %q has no accepted VisionProvider, and spec.providers names none", namespace)}}
-	}
-	return uses, nil
-}
-
-func resolveProvider(namespace string, ref v1alpha1.ProviderReference, providers *providerSet) (*provider, *problem) {
-	if ref.Namespace != "" && ref.Namespace != namespace {
-		return nil, &problem{v1alpha1.ReasonRefNotPermitted, fmt.Sprintf(
-			"VisionProvider %q of namespace %q: this build does not serve references to another namespace", ref.Name, ref.Namespace)}
-	}
-	found := providers.byObject[ref.Name]
-	if found == nil {
-		if _, rejected := providers.verdicts[namespace+"/"+ref.Name]; rejected {
-			return nil, &problem{v1alpha1.ReasonProviderNotAccepted, fmt.Sprintf("VisionProvider %q is not accepted", ref.Name)}
-		}
-		return nil, &problem{v1alpha1.ReasonProviderNotFound, fmt.Sprintf("VisionProvider %q does not exist", ref.Name)}
-	}
-	return found, nil
-}
-
-func aliasOf(ref v1alpha1.ProviderReference) string {
-	if ref.Alias != "" {
-		return ref.Alias
-	}
-	return ref.Name
 }
 
 // checkProfile holds a profile against the document's own rules.
@@ -123,35 +100,4 @@ func checkProfile(namespace string, profile *router.Profile, uses []use) []strin
 		}
 	}
 	return documentProblems("profiles[0]", doc)
-}
-
-// markOverridden tells each accepted policy whose selector equals an older
-// one's, or an equally old one's before it by name, which policy wins. A policy
-// that is not accepted wins too, as in Serving: its pods are told what is wrong
-// with it, and never fall to another. Policies are given oldest first.
-func markOverridden(policies []*policy) {
-	winners := make(map[string]*policy, len(policies))
-	for _, p := range policies {
-		if _, err := podSelector(p.object); err != nil || isBaseline(p.object) {
-			continue // serves no pod
-		}
-		key := selectorKey(p.object.Spec.PodSelector)
-		winner, taken := winners[key]
-		switch {
-		case !taken:
-			winners[key] = p
-		case p.profile != nil:
-			p.verdict.Overridden = overriddenBy(winner)
-		}
-	}
-}
-
-func overriddenBy(winner *policy) Verdict {
-	state := ""
-	if winner.profile == nil {
-		state = " (although it is not accepted)"
-	}
-	return Verdict{OK: true, Reason: v1alpha1.ReasonEqualSelector, Message: fmt.Sprintf(
-		"VisionPolicy %q has an equal podSelector and comes first%s; a pod gets this policy only when its annotation %s names it",
-		winner.object.Name, state, v1alpha1.PolicyAnnotation)}
 }

@@ -52,14 +52,14 @@ func documentProblems(at string, doc *router.Document) []string {
 type problem struct{ reason, message string }
 
 // refsVerdict is the verdict on a policy's references: the first reason, and
-// every message.
-func refsVerdict(problems []problem, ok Verdict) Verdict {
+// every message, the remarks last; or the one given when there is no problem.
+func refsVerdict(problems []problem, remarks []string, ok Verdict) Verdict {
 	if len(problems) == 0 {
 		return ok
 	}
-	messages := make([]string, len(problems))
-	for i, p := range problems {
-		messages[i] = p.message
+	messages := make([]string, 0, len(problems)+len(remarks))
+	for _, p := range problems {
+		messages = append(messages, p.message)
 	}
-	return Verdict{Reason: problems[0].reason, Message: joinProblems(messages)}
+	return Verdict{Reason: problems[0].reason, Message: joinProblems(append(messages, remarks...))}
 }

@@ -4,152 +4,171 @@
 package compile
 
 import (
-	"fmt"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
-// ProfileID is the ID of the profile that a policy becomes.
-func ProfileID(policy string) string { return "policy/" + policy }
+// Kinds of profiles: the first part of their IDs.
+const (
+	policyKind   = "policy/"
+	baselineKind = "baseline/"
+)
 
-// profileDocument is a policy in the document's terms, defaults filled in, with
-// the catalog of what its routes name, and what it says without effect (see
-// PolicyVerdict.Redundant).
-func profileDocument(p *v1alpha1.VisionPolicy, uses []use) (profile *router.Profile, catalog *router.Catalog, redundant []string) {
-	from := p.Namespace + "/" + p.Name
-	profile = &router.Profile{
-		ID:           ProfileID(p.Name),
-		From:         from,
-		Providers:    make([]router.ProviderUse, 0, len(uses)),
-		PerCallModel: string(or(p.Spec.PerCallModel, DefaultPerCallModel)),
-		Limits:       limitsDocument(p.Spec.Limits),
-		Cache:        cacheDocument(p.Spec.Cache),
-		Injection:    injectionDocument(p.Spec.Injection),
-		Runtime:      runtimeDocument(p.Spec.Runtime),
+// ProfileID is the ID of the profile that a policy becomes in its own namespace.
+func ProfileID(policy string) string { return policyKind + policy }
+
+// BaselineProfileID is the ID of the profile that a baseline becomes in a
+// namespace where it serves by itself.
+func BaselineProfileID(baseline string) string { return baselineKind + baseline }
+
+// ProfileOf is the ID of the profile that a policy of Servers becomes.
+func ProfileOf(p *v1alpha1.VisionPolicy) string {
+	if isBaseline(p) {
+		return BaselineProfileID(p.Name)
 	}
-	byName := make(map[string]*router.Provider, len(uses))
-	for _, u := range uses {
-		profile.Providers = append(profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
-		byName[u.Name] = &u.Provider
-	}
-	catalog = router.NewCatalog(profile, func(name string) *router.Provider { return byName[name] })
-	profile.DefaultModel = canonicalDefault(or(p.Spec.DefaultModel, router.Auto), catalog)
-	profile.FallbackModels, redundant = fallbackDocument(profile.DefaultModel, p.Spec.FallbackModels, catalog)
-	if len(p.Spec.AllowedModels) > 0 {
-		profile.Allow = []router.AllowList{{From: from, Globs: slices.Clone(p.Spec.AllowedModels)}}
-	}
-	return profile, catalog, redundant
+	return ProfileID(p.Name)
 }
 
-func limitsDocument(l *v1alpha1.Limits) router.Limits {
-	limits := or(l, v1alpha1.Limits{})
-	image, request := or(limits.Image, v1alpha1.ImageLimits{}), or(limits.Request, v1alpha1.RequestLimits{})
-	return router.Limits{
-		Image: router.ImageLimits{
-			MaxBytes:   or(image.MaxBytes, DefaultImageMaxBytes),
-			MaxPixels:  or(image.MaxPixels, DefaultImageMaxPixels),
-			MediaTypes: slices.Clone(image.MediaTypes),
-			OnOversize: string(or(image.OnOversize, DefaultOnOversize)),
-		},
-		Request: router.RequestLimits{
-			MaxDistinctImages:  or(request.MaxDistinctImages, DefaultMaxDistinctImages),
-			MaxTotalImageBytes: or(request.MaxTotalImageBytes, DefaultMaxTotalImageBytes),
-			MaxProbedPaths:     or(request.MaxProbedPaths, DefaultMaxProbedPaths),
-			MaxBodyBytes:       or(request.MaxBodyBytes, DefaultMaxBodyBytes),
-			MaxImageTokens:     or(request.MaxImageTokens, 0), // no default: what tokens are worth is the platform team's to say
-		},
+// NoMediaType stands alone in limits.image.mediaTypes of a profile whose layers
+// have no type in common: no image is of that type, so that every runtime
+// refuses all. An empty list would mean the default types.
+const NoMediaType = "none"
+
+// effective is a policy with its baselines laid over it.
+type effective struct {
+	profile *router.Profile
+	pods    PodProfile
+	// uses are the providers that it names, those among them that cannot serve here.
+	uses []use
+	// judge knows the routes of all of them.
+	judge *judge
+	// problems are what is wrong with its references.
+	problems []problem
+	// redundant is PolicyVerdict.Redundant.
+	redundant []string
+}
+
+// effective merges the layers, field by field in the order of the API, and puts
+// the result into the document's terms.
+func (m *merge) effective(id string, providers *providerSet) *effective {
+	e := &effective{profile: &router.Profile{ID: id, From: m.layers[0].from}}
+	var named *layer
+	named, e.uses, e.problems = m.providers(providers)
+	e.profile.Providers = make([]router.ProviderUse, 0, len(e.uses))
+	for _, u := range e.uses {
+		if !u.unshared {
+			e.profile.Providers = append(e.profile.Providers, router.ProviderUse{Alias: u.alias, Provider: u.Name})
+		}
 	}
+	e.judge = newJudge(e.uses)
+	e.routes(m, named)
+	e.profile.Allow = m.allow()
+	e.judge.profile.Allow = e.profile.Allow
+	e.profile.PerCallModel = string(denied(m, "spec.perCallModel", v1alpha1.PerCallModelDenied, DefaultPerCallModel,
+		func(l *layer) *v1alpha1.PerCallModel { return l.PerCallModel }))
+	e.profile.Limits = m.limits()
+	e.profile.Injection = m.injection()
+	e.profile.Cache = m.cache()
+	e.runtime(m)
+	e.pods.Admission = first(m, "spec.admission.mode", DefaultAdmission, func(l *layer) *v1alpha1.AdmissionMode { return l.admission.Mode })
+	return e
 }
 
-func cacheDocument(c *v1alpha1.Cache) router.Cache {
-	cache := or(c, v1alpha1.Cache{})
-	ttl, _ := duration(cache.TTL, DefaultCacheTTL) // a bad one is the document's rules' to name
-	return router.Cache{TTL: ttl, MaxEntries: or(cache.MaxEntries, DefaultCacheMaxEntries), MaxBytes: or(cache.MaxBytes, DefaultCacheMaxBytes),
-		Persist: or(cache.Persist, DefaultCachePersist)}
+// allow are the allow-lists of all layers: a route must match each.
+func (m *merge) allow() []router.AllowList {
+	const field = "spec.allowedModels"
+	var lists []router.AllowList
+	for _, l := range m.layers {
+		if len(l.AllowedModels) > 0 {
+			lists = append(lists, router.AllowList{From: l.from, Globs: slices.Clone(l.AllowedModels), Canonical: l.baseline})
+			m.note(field, l.from, l.AllowedModels)
+		}
+	}
+	if lists == nil {
+		m.note(field, FromDefault, "")
+	}
+	return lists
 }
 
-// injectionDocument leaves lists and texts that nobody set to the runtime.
-func injectionDocument(i *v1alpha1.Injection) router.Injection {
-	injection := or(i, v1alpha1.Injection{})
-	template := or(injection.Template, v1alpha1.InjectionTemplate{})
+func (m *merge) limits() router.Limits {
+	return router.Limits{Image: m.imageLimits(), Request: router.RequestLimits{
+		MaxDistinctImages:  lowest(m, "spec.limits.request.maxDistinctImages", DefaultMaxDistinctImages, func(l *layer) *int64 { return l.request.MaxDistinctImages }),
+		MaxTotalImageBytes: lowest(m, "spec.limits.request.maxTotalImageBytes", DefaultMaxTotalImageBytes, func(l *layer) *int64 { return l.request.MaxTotalImageBytes }),
+		MaxProbedPaths:     lowest(m, "spec.limits.request.maxProbedPaths", DefaultMaxProbedPaths, func(l *layer) *int64 { return l.request.MaxProbedPaths }),
+		// No default: what tokens are worth is the platform team's to say.
+		MaxImageTokens: lowest(m, "spec.limits.request.maxImageTokens", 0, func(l *layer) *int64 { return l.request.MaxImageTokens }),
+		MaxBodyBytes:   lowest(m, "spec.limits.request.maxBodyBytes", DefaultMaxBodyBytes, func(l *layer) *int64 { return l.request.MaxBodyBytes }),
+	}}
+}
+
+func (m *merge) imageLimits() router.ImageLimits {
+	limits := router.ImageLimits{
+		MaxBytes:   lowest(m, "spec.limits.image.maxBytes", DefaultImageMaxBytes, func(l *layer) *int64 { return l.image.MaxBytes }),
+		MaxPixels:  lowest(m, "spec.limits.image.maxPixels", DefaultImageMaxPixels, func(l *layer) *int64 { return l.image.MaxPixels }),
+		MediaTypes: common(m, "spec.limits.image.mediaTypes", func(l *layer) []string { return l.image.MediaTypes }),
+		OnOversize: string(denied(m, "spec.limits.image.onOversize", v1alpha1.OnOversizeRefuse, DefaultOnOversize,
+			func(l *layer) *v1alpha1.OnOversize { return l.image.OnOversize })),
+	}
+	if limits.MediaTypes != nil && len(limits.MediaTypes) == 0 {
+		limits.MediaTypes = []string{NoMediaType}
+	}
+	return limits
+}
+
+// injection leaves lists and texts that nobody set to the runtime.
+func (m *merge) injection() router.Injection {
 	return router.Injection{
-		Mode:              string(or(injection.Mode, DefaultInjectionMode)),
-		Tools:             slices.Clone(injection.Tools),
-		ExcludeTools:      slices.Clone(injection.ExcludeTools),
-		PathArguments:     slices.Clone(injection.PathArguments),
-		WaitFor:           string(or(injection.WaitFor, DefaultWaitFor)),
-		Keep:              string(or(injection.Keep, DefaultKeep)),
-		MarkdownImages:    string(or(injection.MarkdownImages, DefaultMarkdownImages)),
-		Template:          router.InjectionTemplate{Heading: template.Heading, Item: template.Item, Unavailable: template.Unavailable},
-		ObservationPrompt: injection.ObservationPrompt,
+		Mode:           string(first(m, "spec.injection.mode", DefaultInjectionMode, func(l *layer) *v1alpha1.InjectionMode { return l.injection.Mode })),
+		Tools:          firstList(m, "spec.injection.tools", func(l *layer) []string { return l.injection.Tools }),
+		ExcludeTools:   firstList(m, "spec.injection.excludeTools", func(l *layer) []string { return l.injection.ExcludeTools }),
+		PathArguments:  firstList(m, "spec.injection.pathArguments", func(l *layer) []string { return l.injection.PathArguments }),
+		WaitFor:        string(first(m, "spec.injection.waitFor", DefaultWaitFor, func(l *layer) *v1alpha1.WaitFor { return l.injection.WaitFor })),
+		Keep:           string(first(m, "spec.injection.keep", DefaultKeep, func(l *layer) *v1alpha1.Keep { return l.injection.Keep })),
+		MarkdownImages: string(first(m, "spec.injection.markdownImages", DefaultMarkdownImages, func(l *layer) *v1alpha1.MarkdownImages { return l.injection.MarkdownImages })),
+		Template: router.InjectionTemplate{
+			Heading:     firstText(m, "spec.injection.template.heading", func(l *layer) string { return l.template.Heading }),
+			Item:        firstText(m, "spec.injection.template.item", func(l *layer) string { return l.template.Item }),
+			Unavailable: firstText(m, "spec.injection.template.unavailable", func(l *layer) string { return l.template.Unavailable }),
+		},
+		ObservationPrompt: firstText(m, "spec.injection.observationPrompt", func(l *layer) string { return l.injection.ObservationPrompt }),
 	}
 }
 
-func runtimeDocument(r *v1alpha1.Runtime) router.RuntimeOptions {
-	runtime := or(r, v1alpha1.Runtime{})
-	options := router.RuntimeOptions{MCP: or(runtime.MCP, DefaultMCP)}
-	if proxy := or(runtime.Proxy, v1alpha1.Proxy{}); or(proxy.Enabled, DefaultProxy) {
-		options.Proxy = &router.Proxy{}
-		for _, rule := range proxy.Passthrough {
-			options.Proxy.Passthrough = append(options.Proxy.Passthrough, router.PassthroughRule{Method: rule.Method, Path: rule.Path})
+func (m *merge) cache() router.Cache {
+	text := first(m, "spec.cache.ttl", DefaultCacheTTL, func(l *layer) *v1alpha1.Duration { return l.cache.TTL })
+	ttl, _ := duration(&text, DefaultCacheTTL) // a bad one is the document's rules' to name
+	return router.Cache{
+		TTL:        ttl,
+		MaxEntries: first(m, "spec.cache.maxEntries", DefaultCacheMaxEntries, func(l *layer) *int64 { return l.cache.MaxEntries }),
+		MaxBytes:   first(m, "spec.cache.maxBytes", DefaultCacheMaxBytes, func(l *layer) *int64 { return l.cache.MaxBytes }),
+		Persist:    first(m, "spec.cache.persist", DefaultCachePersist, func(l *layer) *bool { return l.cache.Persist }),
+	}
+}
+
+// runtime fills what the runtime obeys, and what shapes its container.
+func (e *effective) runtime(m *merge) {
+	e.pods.Workspaces = firstList(m, "spec.runtime.workspaces", func(l *layer) []string { return l.runtime.Workspaces })
+	proxy := denied(m, "spec.runtime.proxy.enabled", false, DefaultProxy, func(l *layer) *bool { return l.proxy.Enabled })
+	passthrough := firstList(m, "spec.runtime.proxy.passthrough", func(l *layer) []v1alpha1.ProxyPassthroughRule { return l.proxy.Passthrough })
+	if proxy {
+		e.profile.Runtime.Proxy = &router.Proxy{}
+		for _, rule := range passthrough {
+			e.profile.Runtime.Proxy.Passthrough = append(e.profile.Runtime.Proxy.Passthrough, router.PassthroughRule{Method: rule.Method, Path: rule.Path})
 		}
 	}
-	return options
-}
-
-// podProfile is what injection needs of a policy.
-func podProfile(p *v1alpha1.VisionPolicy, profile *router.Profile) PodProfile {
-	runtime := or(p.Spec.Runtime, v1alpha1.Runtime{})
-	pods := PodProfile{
-		Workspaces: slices.Clone(runtime.Workspaces),
-		Resources:  runtime.Resources.DeepCopy(),
-		LogLevel:   or(runtime.LogLevel, DefaultLogLevel),
-		Admission:  or(or(p.Spec.Admission, v1alpha1.Admission{}).Mode, DefaultAdmission),
-		MCP:        profile.Runtime.MCP,
+	e.profile.Runtime.MCP = denied(m, "spec.runtime.mcp", false, DefaultMCP, func(l *layer) *bool { return l.runtime.MCP })
+	e.pods.MCP = e.profile.Runtime.MCP
+	e.pods.Resources = pick(m, "spec.runtime.resources", func(l *layer) *corev1.ResourceRequirements { return l.runtime.Resources }).DeepCopy()
+	if uid := pick(m, "spec.runtime.runAsUser", func(l *layer) *int64 { return l.runtime.RunAsUser }); uid != nil {
+		own := *uid
+		e.pods.RunAsUser = &own
 	}
-	if profile.Cache.Persist {
-		pods.CacheMaxBytes = profile.Cache.MaxBytes
+	e.pods.LogLevel = first(m, "spec.runtime.logLevel", DefaultLogLevel, func(l *layer) *v1alpha1.LogLevel { return l.runtime.LogLevel })
+	if e.profile.Cache.Persist {
+		e.pods.CacheMaxBytes = e.profile.Cache.MaxBytes
 	}
-	if runtime.RunAsUser != nil {
-		uid := *runtime.RunAsUser
-		pods.RunAsUser = &uid
-	}
-	return pods
-}
-
-// canonicalDefault is a defaultModel as the document holds it.
-func canonicalDefault(model string, catalog *router.Catalog) string {
-	if model == router.Auto {
-		return router.Auto
-	}
-	return canonicalRoute(model, catalog)
-}
-
-// fallbackDocument are fallbackModels as the document holds them: canonical, and
-// without what adds nothing, which the second result names by its field.
-func fallbackDocument(defaultModel string, models []string, catalog *router.Catalog) (routes, redundant []string) {
-	fields := map[string]string{defaultModel: "spec.defaultModel"}
-	for i, model := range models {
-		route, field := canonicalRoute(model, catalog), fmt.Sprintf("spec.fallbackModels[%d]", i)
-		if first, seen := fields[route]; seen {
-			redundant = append(redundant, fmt.Sprintf("%s: %s is the route of %s already, and is not tried twice", field, route, first))
-			continue
-		}
-		fields[route] = field
-		routes = append(routes, route)
-	}
-	return routes, redundant
-}
-
-// canonicalRoute fills in the endpoint that the short form leaves to the
-// provider's first. A route that names nothing known stays as it is written,
-// so that the runtime's refusal and the status name the same thing.
-func canonicalRoute(text string, catalog *router.Catalog) string {
-	route, err := router.ParseRoute(text)
-	if err != nil {
-		return text
-	}
-	return catalog.Canonical(route).String()
 }

@@ -18,42 +18,62 @@ type provider struct {
 	router.Provider
 	// object is the VisionProvider's name.
 	object string
+	// unshared says that the provider needs a key, and that the key stays in a
+	// namespace that is not the one compiled for.
+	unshared bool
 	// standIn is the least that makes a reference to the provider valid: with it
 	// a profile is judged without judging its providers again.
 	standIn router.Provider
 }
 
-// providerSet holds what became of a namespace's VisionProviders.
+// providerSet holds what became of the VisionProviders that a namespace may use.
 type providerSet struct {
-	accepted []*provider // by name
-	byObject map[string]*provider
-	// verdicts are by "namespace/name".
+	in Input
+	// own are the accepted ones of the namespace, by name.
+	own []*provider
+	// objects and accepted are those of every namespace, and verdicts those that
+	// were looked at, by "namespace/name".
+	objects  map[string]*v1alpha1.VisionProvider
+	accepted map[string]*provider
 	verdicts map[string]ProviderVerdict
 }
 
 // compileProviders compiles every VisionProvider of the namespace. Those of
-// other namespaces are not served by this build and are ignored.
+// other namespaces are compiled as policies refer to them.
 func compileProviders(in Input) *providerSet {
-	set := &providerSet{byObject: map[string]*provider{}, verdicts: map[string]ProviderVerdict{}}
+	set := &providerSet{in: in, objects: make(map[string]*v1alpha1.VisionProvider, len(in.Providers)),
+		accepted: map[string]*provider{}, verdicts: map[string]ProviderVerdict{}}
 	for i := range in.Providers {
 		p := &in.Providers[i]
+		set.objects[p.Namespace+"/"+p.Name] = p
 		if p.Namespace != in.Namespace {
 			continue
 		}
-		doc := providerDocument(in.Namespace, p)
-		verdict := ProviderVerdict{
-			Accepted:     acceptProvider(in.Namespace, p, doc),
-			Unprogrammed: validation.UnprogrammedProvider(p),
-		}
-		set.verdicts[doc.Name] = verdict
-		if verdict.Accepted.OK {
-			accepted := &provider{Provider: doc, object: p.Name, standIn: standIn(doc)}
-			set.accepted = append(set.accepted, accepted)
-			set.byObject[p.Name] = accepted
+		if accepted := set.compile(p); accepted != nil {
+			set.own = append(set.own, accepted)
 		}
 	}
-	slices.SortFunc(set.accepted, func(a, b *provider) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(set.own, func(a, b *provider) int { return cmp.Compare(a.Name, b.Name) })
 	return set
+}
+
+// compile compiles one VisionProvider, once; nil when it is not accepted.
+func (s *providerSet) compile(p *v1alpha1.VisionProvider) *provider {
+	name := p.Namespace + "/" + p.Name
+	if _, done := s.verdicts[name]; done {
+		return s.accepted[name]
+	}
+	doc := providerDocument(s.in.Namespace, p)
+	verdict := ProviderVerdict{
+		Accepted:     acceptProvider(s.in.Namespace, p, doc),
+		Unprogrammed: validation.UnprogrammedProvider(p),
+	}
+	s.verdicts[name] = verdict
+	if verdict.Accepted.OK {
+		s.accepted[name] = &provider{Provider: doc, object: p.Name, standIn: standIn(doc),
+			unshared: doc.Credential != nil && doc.Credential.Namespace != s.in.Namespace}
+	}
+	return s.accepted[name]
 }
 
 // acceptProvider judges a VisionProvider: by the rules of its kind, which the

@@ -22,6 +22,12 @@ func TestServing(t *testing.T) {
 	broken := servingPolicy("broken", 1, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}})
 	baseline := servingPolicy("baseline", 1, nil)
 	baseline.Spec.NamespaceSelector = &metav1.LabelSelector{}
+	teamBaseline := servingPolicy("team-baseline", 9, nil)
+	teamBaseline.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	agentBaseline := servingPolicy("agent-baseline", 9, agents.Spec.PodSelector)
+	agentBaseline.Spec.NamespaceSelector = &metav1.LabelSelector{}
+	otherBaseline := servingPolicy("other-baseline", 1, others.Spec.PodSelector)
+	otherBaseline.Spec.NamespaceSelector = teamBaseline.Spec.NamespaceSelector
 
 	tests := map[string]struct {
 		policies []v1alpha1.VisionPolicy
@@ -31,13 +37,18 @@ func TestServing(t *testing.T) {
 	}{
 		"no policy at all":                                        {nil, "", "", ServingNone},
 		"no policy that selects the pod":                          {[]v1alpha1.VisionPolicy{others, broken}, "", "", ServingNone},
-		"a baseline serves no pod by itself":                      {[]v1alpha1.VisionPolicy{baseline}, "", "", ServingNone},
-		"an absent selector selects every pod":                    {[]v1alpha1.VisionPolicy{everyone, others}, "", "everyone", ServingSelected},
-		"a selector that says something beats an older empty one": {[]v1alpha1.VisionPolicy{everyone, alsoEveryone, agents}, "", "agents", ServingSelected},
-		"of two that say something the older one":                 {[]v1alpha1.VisionPolicy{agents, youngerAgents}, "", "agents", ServingSelected},
-		"of two empty ones the older one":                         {[]v1alpha1.VisionPolicy{everyone, alsoEveryone}, "", "everyone", ServingSelected},
-		"of two of one age the first by name":                     {[]v1alpha1.VisionPolicy{agents, sameAge}, "", "agents", ServingSelected},
-		"a pin beats everything":                                  {[]v1alpha1.VisionPolicy{everyone, agents, youngerAgents}, "everyone", "everyone", ServingPinned},
+		"a baseline serves where no policy selects the pod":       {[]v1alpha1.VisionPolicy{baseline, others}, "", "baseline/baseline", ServingBaseline},
+		"any policy that selects the pod beats a baseline":        {[]v1alpha1.VisionPolicy{alsoEveryone, teamBaseline, agentBaseline}, "", "policy/also-everyone", ServingSelected},
+		"a namespaceSelector that says something comes first":     {[]v1alpha1.VisionPolicy{baseline, agentBaseline, teamBaseline}, "", "baseline/team-baseline", ServingBaseline},
+		"then a podSelector that says something":                  {[]v1alpha1.VisionPolicy{baseline, agentBaseline}, "", "baseline/agent-baseline", ServingBaseline},
+		"a baseline for other pods serves none":                   {[]v1alpha1.VisionPolicy{otherBaseline}, "", "", ServingNone},
+		"a pin never falls to a baseline":                         {[]v1alpha1.VisionPolicy{others, baseline}, "others", "", ServingNotSelecting},
+		"an absent selector selects every pod":                    {[]v1alpha1.VisionPolicy{everyone, others}, "", "policy/everyone", ServingSelected},
+		"a selector that says something beats an older empty one": {[]v1alpha1.VisionPolicy{everyone, alsoEveryone, agents}, "", "policy/agents", ServingSelected},
+		"of two that say something the older one":                 {[]v1alpha1.VisionPolicy{agents, youngerAgents}, "", "policy/agents", ServingSelected},
+		"of two empty ones the older one":                         {[]v1alpha1.VisionPolicy{everyone, alsoEveryone}, "", "policy/everyone", ServingSelected},
+		"of two of one age the first by name":                     {[]v1alpha1.VisionPolicy{agents, sameAge}, "", "policy/agents", ServingSelected},
+		"a pin beats everything":                                  {[]v1alpha1.VisionPolicy{everyone, agents, youngerAgents}, "everyone", "policy/everyone", ServingPinned},
 		"a pin must select the pod":                               {[]v1alpha1.VisionPolicy{everyone, others}, "others", "", ServingNotSelecting},
 		"a pin to a policy that cannot be read":                   {[]v1alpha1.VisionPolicy{everyone, broken}, "broken", "", ServingNotSelecting},
 		"a pin must exist, and nothing takes its place":           {[]v1alpha1.VisionPolicy{everyone}, "gone", "", ServingNotFound},

@@ -51,6 +51,10 @@ type Options struct {
 
 	// WithoutCRDs leaves out the CRDs of config/crd/bases.
 	WithoutCRDs bool
+
+	// AuditWritesOf is a user whose writes the API server notes for
+	// [Cluster.Writes]; empty for nobody.
+	AuditWritesOf string
 }
 
 // Cluster is a running API server with its etcd, without a kubelet, a scheduler
@@ -61,7 +65,7 @@ type Cluster struct {
 
 	environment *envtest.Environment
 	assets      string // the folder of the binaries
-	folder      string // temporary: the administrator's kubeconfig
+	folder      string // temporary: the administrator's kubeconfig, and what the servers keep
 }
 
 // Run starts a cluster, hands it to use, runs m's tests, stops the cluster and
@@ -95,15 +99,47 @@ func Start(options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := environment.Start()
+	folder, err := os.MkdirTemp("", "vision-envtest-")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the control plane of %s: %w", assets, err), environment.Stop())
+		return nil, fmt.Errorf("making a folder for the control plane: %w", err)
 	}
-	cluster := &Cluster{Config: config, environment: environment, assets: assets}
-	if err := cluster.writeKubeconfig(); err != nil {
+	cluster := &Cluster{environment: environment, assets: assets, folder: folder}
+	if err := cluster.start(options); err != nil {
 		return nil, errors.Join(err, cluster.Stop())
 	}
 	return cluster, nil
+}
+
+func (c *Cluster) start(options Options) (err error) {
+	if err := c.keep(); err != nil {
+		return err
+	}
+	if options.AuditWritesOf != "" {
+		if err := c.audit(options.AuditWritesOf); err != nil {
+			return err
+		}
+	}
+	if c.Config, err = c.environment.Start(); err != nil {
+		return fmt.Errorf("starting the control plane of %s: %w", c.assets, err)
+	}
+	if err := os.WriteFile(c.Kubeconfig(), c.environment.KubeConfig, 0o600); err != nil {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// keep gives both servers folders that outlive their processes: etcd's data and
+// the API server's certificates.
+func (c *Cluster) keep() error {
+	data, certificates := filepath.Join(c.folder, "etcd"), filepath.Join(c.folder, "apiserver")
+	for _, folder := range []string{data, certificates} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return fmt.Errorf("making a folder for the control plane: %w", err)
+		}
+	}
+	c.environment.ControlPlane.Etcd.DataDir = data
+	c.environment.ControlPlane.GetAPIServer().CertDir = certificates
+	return nil
 }
 
 // describe makes the environment that options ask for, without starting anything.
@@ -118,6 +154,7 @@ func describe(root, assets string, options Options) (*envtest.Environment, error
 	// The paths are given one by one: a folder alone would lose to the environment's variables.
 	apiServer := environment.ControlPlane.GetAPIServer()
 	apiServer.Path = filepath.Join(assets, "kube-apiserver")
+	apiServer.Configure().Set("shutdown-watch-termination-grace-period", "1s") // else its end waits a minute for open watches
 	environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(assets, "etcd")}
 	environment.ControlPlane.KubectlPath = filepath.Join(assets, "kubectl")
 	for flag, values := range options.APIServerArgs {
@@ -178,17 +215,16 @@ func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (st
 	return stdout.String(), nil
 }
 
-// writeKubeconfig lays the administrator's kubeconfig out in a folder of its own.
-func (c *Cluster) writeKubeconfig() error {
-	folder, err := os.MkdirTemp("", "vision-envtest-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the kubeconfig: %w", err)
+// Install applies what a kustomization makes, server-side, as the administrator;
+// a namespace, when given, is that of all that has one. `go test` does not notice
+// when a file of it changes, unless a test reads the files itself.
+func (c *Cluster) Install(ctx context.Context, namespace, folder string) error {
+	args := []string{"apply", "--server-side", "-k", folder}
+	if namespace != "" {
+		args = append(args, "--namespace", namespace)
 	}
-	c.folder = folder
-	if err := os.WriteFile(c.Kubeconfig(), c.environment.KubeConfig, 0o600); err != nil {
-		return fmt.Errorf("writing the kubeconfig: %w", err)
-	}
-	return nil
+	_, err := c.Kubectl(ctx, "", args...)
+	return err
 }
 
 // repository returns the root folder of this project: the nearest folder, from the

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
 )
 
 // Injection is the value of v1alpha1.InjectionAnnotation, as JSON.
@@ -18,6 +19,10 @@ type Injection struct {
 	Profile string `json:"profile"`
 	// Hash is the Plan's.
 	Hash string `json:"hash"`
+	// Image is the runtime's image, as this project asked for it.
+	Image string `json:"image,omitempty"`
+	// Keys are the keys that are mounted, named by compile.KeyName.
+	Keys []string `json:"keys,omitempty"`
 }
 
 // ParseInjection reads the annotation of an injected pod.
@@ -86,12 +91,28 @@ func Apply(pod *corev1.Pod, plan Plan) *corev1.Pod {
 }
 
 func annotation(plan Plan) string {
-	data, err := json.Marshal(Injection{Profile: plan.Profile, Hash: plan.Hash})
+	data, err := json.Marshal(Injection{Profile: plan.Profile, Hash: plan.Hash, Image: plan.Container.Image, Keys: mountedKeys(plan.Volumes)})
 	if err != nil {
-		// Two strings are always JSON.
+		// Strings are always JSON.
 		panic("inject: encoding the annotation: " + err.Error())
 	}
 	return string(data)
+}
+
+// mountedKeys names the keys among a plan's volumes.
+func mountedKeys(volumes []corev1.Volume) []string {
+	var names []string
+	for i := range volumes {
+		if volumes[i].Name != secretsVolume || volumes[i].Projected == nil {
+			continue
+		}
+		for _, source := range volumes[i].Projected.Sources {
+			for _, item := range source.Secret.Items {
+				names = append(names, compile.KeyName(item.Path, source.Secret.Name, item.Key))
+			}
+		}
+	}
+	return names
 }
 
 // applyContainer appends the container after the pod's own init containers, or

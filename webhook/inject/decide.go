@@ -130,33 +130,40 @@ func checkMirrorPod(d *decision) outcome {
 // policy does, and learns its admission.mode.
 func findPolicy(d *decision) outcome {
 	d.incomplete = true
-	name, verdict := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
-	if verdict.OK {
-		d.mode = declaredMode(d.Policies, name)
-		policy := d.Compiled.Policies[name]
-		if policy.Profile == "" {
-			return stop(ReasonPolicyNotAccepted, "VisionPolicy %q, which serves the pod, is not accepted: %s", name, policy.Accepted.Message)
-		}
-		d.profile = findProfileByID(d.Compiled.Document, policy.Profile)
-		return pass()
+	id, serving := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
+	if !serving.OK {
+		return stop(Reason(serving.Reason), "%s", serving.Message)
 	}
-	if verdict.Reason == compile.ServingNone {
-		if d.profile = firstBaseline(d.Compiled.Document); d.profile != nil {
-			return pass()
-		}
+	d.mode = declaredMode(d.Policies, id)
+	verdict := d.Compiled.Verdict(id)
+	if verdict.Profile == "" {
+		return stop(ReasonPolicyNotAccepted, "%s, which serves the pod, is not accepted: %s", describe(id), verdict.Accepted.Message)
 	}
-	return stop(Reason(verdict.Reason), "%s", verdict.Message)
+	d.profile = findProfileByID(d.Compiled.Document, id)
+	return pass()
 }
 
 // declaredMode is the admission.mode that a policy itself declares: it counts
 // also when the policy is not accepted and no profile carries it.
-func declaredMode(policies []v1alpha1.VisionPolicy, name string) v1alpha1.AdmissionMode {
+func declaredMode(policies []v1alpha1.VisionPolicy, id string) v1alpha1.AdmissionMode {
 	for i := range policies {
-		if a := policies[i].Spec.Admission; policies[i].Name == name && a != nil && a.Mode != nil {
+		p := &policies[i]
+		if a := p.Spec.Admission; compile.ProfileOf(p) == id && a != nil && a.Mode != nil {
 			return *a.Mode
 		}
 	}
 	return v1alpha1.AdmissionWarn
+}
+
+// baselineKind begins the ID of a profile that a baseline became.
+var baselineKind = compile.BaselineProfileID("")
+
+// describe names the object behind a profile for people.
+func describe(id string) string {
+	if name, ok := strings.CutPrefix(id, baselineKind); ok {
+		return fmt.Sprintf("baseline %q", name)
+	}
+	return fmt.Sprintf("VisionPolicy %q", strings.TrimPrefix(id, "policy/"))
 }
 
 // findProfile takes the profile's pod-shaping part.
@@ -178,18 +185,6 @@ func findProfileByID(doc *router.Document, id string) *router.Profile {
 	}
 	for i := range doc.Profiles {
 		if doc.Profiles[i].ID == id {
-			return &doc.Profiles[i]
-		}
-	}
-	return nil
-}
-
-func firstBaseline(doc *router.Document) *router.Profile {
-	if doc == nil {
-		return nil
-	}
-	for i := range doc.Profiles {
-		if strings.HasPrefix(doc.Profiles[i].ID, "baseline/") {
 			return &doc.Profiles[i]
 		}
 	}
@@ -247,22 +242,19 @@ func checkPorts(d *decision) outcome {
 // still stand there and wait for one, so only Enforce refuses. References that
 // resolve without a default route leave it to runtimes to discover a model.
 func checkRoutes(d *decision) outcome {
-	name, isPolicy := strings.CutPrefix(d.profile.ID, "policy/")
-	if !isPolicy {
-		return pass()
-	}
-	verdict := d.Compiled.Policies[name]
-	d.incomplete = !verdict.ResolvedRefs.OK
-	reason, message := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message
+	verdict := d.Compiled.Verdict(d.profile.ID)
+	// A baseline serves because no policy does, and one may have come a moment ago.
+	d.incomplete = !verdict.ResolvedRefs.OK || strings.HasPrefix(d.profile.ID, baselineKind)
+	reason, message, policy := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message, describe(d.profile.ID)
 	switch {
 	case verdict.ResolvedRefs.OK:
 		return pass()
 	case verdict.DefaultRoute != "":
-		d.tell(reason, "VisionPolicy %q: %s", name, message)
+		d.tell(reason, "%s: %s", policy, message)
 		return pass()
 	case d.mode == v1alpha1.AdmissionEnforce:
-		return stop(reason, "VisionPolicy %q cannot serve the pod: %s", name, message)
+		return stop(reason, "%s cannot serve the pod: %s", policy, message)
 	}
-	d.tell(reason, "VisionPolicy %q cannot look at images yet: %s", name, message)
+	d.tell(reason, "%s cannot look at images yet: %s", policy, message)
 	return pass()
 }

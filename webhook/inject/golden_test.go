@@ -154,12 +154,8 @@ func readGolden(t testing.TB, folder string) Input {
 		}
 		addObject(t, &in, &compiled, data)
 	}
-	for _, p := range compiled.Policies {
-		if p.Namespace == in.Namespace {
-			in.Policies = append(in.Policies, p)
-		}
-	}
 	compiled.Namespace, compiled.NamespaceLabels = in.Namespace, in.NamespaceLabels
+	in.Policies = compile.Servers(compiled)
 	in.Compiled = compile.Compile(compiled)
 	return in
 }

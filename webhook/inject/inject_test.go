@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -192,11 +193,11 @@ func TestAKeyOfAnotherNamespaceIsToldAndNotMounted(t *testing.T) {
 
 func TestABaselineServesWhereNoPolicySelects(t *testing.T) {
 	in := baseInput(t)
-	in.Policies = nil
-	in.Compiled = compile.Output{
-		Document: &router.Document{Profiles: []router.Profile{{ID: "baseline/platform"}}},
-		Pods:     map[string]compile.PodProfile{"baseline/platform": {Admission: v1alpha1.AdmissionWarn}},
-	}
+	baseline := v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "vision-system", Name: "platform"}}
+	baseline.Spec.NamespaceSelector = &metav1.LabelSelector{}
+	objects := compile.Input{Namespace: in.Namespace, NamespaceLabels: in.NamespaceLabels, OperatorNamespace: "vision-system",
+		Policies: []v1alpha1.VisionPolicy{baseline}}
+	in.Policies, in.Compiled = compile.Servers(objects), compile.Compile(objects)
 	if plan := Decide(in); !plan.Inject || plan.Profile != "baseline/platform" {
 		t.Errorf("got injected %v with profile %q, want baseline/platform", plan.Inject, plan.Profile)
 	}

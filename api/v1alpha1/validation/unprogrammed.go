@@ -18,20 +18,12 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 		m, at := &spec.Models[i], fmt.Sprintf("spec.models[%d]", i)
 		u.add(m.Price != nil, at+".price")
 	}
-	u.add(spec.Probe != nil, "spec.probe")
-	if a := spec.AllowedNamespaces; a != nil {
-		u.add(is(a.From, v1alpha1.NamespacesFromAll, v1alpha1.NamespacesFromSelector), "spec.allowedNamespaces")
-	}
 	return u.paths
 }
 
 // UnprogrammedPolicy does the same for a VisionPolicy.
 func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 	u, spec := &unprogrammed{}, &p.Spec
-	u.add(spec.NamespaceSelector != nil, "spec.namespaceSelector")
-	for i, r := range spec.Providers {
-		u.add(r.Namespace != "" && r.Namespace != p.Namespace, fmt.Sprintf("spec.providers[%d].namespace", i))
-	}
 	u.add(len(spec.Quotas) > 0, "spec.quotas")
 	if r := spec.Runtime; r != nil && r.Proxy != nil {
 		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")

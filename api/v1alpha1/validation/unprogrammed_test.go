@@ -22,8 +22,6 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 	all = goodProvider()
 	all.Spec.Models = append(all.Spec.Models, v1alpha1.Model{Name: "m",
 		Price: &v1alpha1.ModelPrice{InputPerMillionTokens: "1"}})
-	all.Spec.Probe = &v1alpha1.EndpointProbe{}
-	all.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromAll)}
 
 	obeyed = goodProvider()
 	obeyed.Spec.Transport = v1alpha1.TransportGeminiGenerateContent
@@ -34,7 +32,8 @@ func unprogrammedProviders() (all, obeyed *v1alpha1.VisionProvider) {
 		ToolImages: ptr(v1alpha1.ToolImagesUserMessage),
 		Limits:     &v1alpha1.ModelLimits{MaxImages: ptr(int64(1)), MaxImageBytes: ptr(int64(1)), MaxImageSide: ptr(int64(1)), MaxRequestBytes: ptr(int64(1)), MediaTypes: []string{"image/png"}}}
 	obeyed.Spec.Discovery = &v1alpha1.Discovery{Interval: ptr(v1alpha1.Duration("1m"))}
-	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSame)}
+	obeyed.Spec.Probe = &v1alpha1.EndpointProbe{Interval: ptr(v1alpha1.Duration("1m"))}
+	obeyed.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: ptr(v1alpha1.NamespacesFromSelector), Selector: &metav1.LabelSelector{}}
 	return all, obeyed
 }
 
@@ -48,7 +47,6 @@ func TestUnprogrammedProvider(t *testing.T) {
 		{"what this build does is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
 			"spec.models[1].price",
-			"spec.probe", "spec.allowedNamespaces",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -63,12 +61,13 @@ func TestUnprogrammedProvider(t *testing.T) {
 func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 	one := ptr(int64(1))
 	obeyed = v1alpha1.VisionPolicySpec{
-		PodSelector:    &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}},
-		Providers:      []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "team", Alias: "c"}},
-		DefaultModel:   ptr("auto"),
-		FallbackModels: []string{"a/b"},
-		AllowedModels:  []string{"*"},
-		PerCallModel:   ptr(v1alpha1.PerCallModelDenied),
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}},
+		NamespaceSelector: &metav1.LabelSelector{},
+		Providers:         []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "models", Alias: "c"}},
+		DefaultModel:      ptr("auto"),
+		FallbackModels:    []string{"a/b"},
+		AllowedModels:     []string{"*"},
+		PerCallModel:      ptr(v1alpha1.PerCallModelDenied),
 		Limits: &v1alpha1.Limits{
 			Image:   &v1alpha1.ImageLimits{MaxBytes: one, MaxPixels: one, MediaTypes: []string{"image/png"}, OnOversize: ptr(v1alpha1.OnOversizeDownscale)},
 			Request: &v1alpha1.RequestLimits{MaxDistinctImages: one, MaxTotalImageBytes: one, MaxProbedPaths: one, MaxImageTokens: one, MaxBodyBytes: one},
@@ -82,10 +81,8 @@ func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
 	all = v1alpha1.VisionPolicySpec{
-		NamespaceSelector: &metav1.LabelSelector{},
-		Providers:         []v1alpha1.ProviderReference{{Name: "a"}, {Name: "b", Namespace: "models"}},
-		Quotas:            []v1alpha1.Quota{{}},
-		Runtime:           &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{SetBaseURLs: ptr(true)}},
+		Quotas:  []v1alpha1.Quota{{}},
+		Runtime: &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{SetBaseURLs: ptr(true)}},
 	}
 	return all, obeyed
 }
@@ -100,7 +97,6 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		{"an empty policy asks for nothing", v1alpha1.VisionPolicySpec{}, nil},
 		{"what this build does, and what equals it, is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
-			"spec.namespaceSelector", "spec.providers[1].namespace",
 			"spec.quotas",
 			"spec.runtime.proxy.setBaseURLs",
 		}},

@@ -243,7 +243,7 @@ func TestPolicyWarnings(t *testing.T) {
 		{"globs that can match no route", v1alpha1.VisionPolicySpec{AllowedModels: []string{"ocr/tesseract", "ocr/*", "gpt-5.2"}},
 			[]string{"spec.allowedModels[0]: matches no route", "spec.allowedModels[1]: matches no route", "spec.allowedModels[2]: matches no route"}},
 		{"a baseline's globs", v1alpha1.VisionPolicySpec{NamespaceSelector: &metav1.LabelSelector{}, AllowedModels: []string{"models/ocr@*/*", "*/ocr@local/x", "ocr@local/x", "models/ocr/x"}},
-			[]string{"spec.namespaceSelector is accepted, but this version of Vision Operator does not act on it yet", "spec.allowedModels[2]: matches no route", "spec.allowedModels[3]: matches no route"}},
+			[]string{"spec.allowedModels[2]: matches no route", "spec.allowedModels[3]: matches no route"}},
 		{"fallbacks that cannot serve, by what the policy itself says", v1alpha1.VisionPolicySpec{
 			Providers:      []v1alpha1.ProviderReference{{Name: "ocr"}, {Name: "openai", Alias: "gpt"}},
 			AllowedModels:  []string{"ocr@*/*", "gpt@eu/*"},
@@ -255,6 +255,7 @@ func TestPolicyWarnings(t *testing.T) {
 			Image: &v1alpha1.ImageLimits{MaxBytes: ptr(int64(2))}, Request: &v1alpha1.RequestLimits{MaxTotalImageBytes: ptr(int64(1))}}},
 			[]string{"spec.limits.image.maxBytes: exceeds"}},
 		{"no say in the model and no default", v1alpha1.VisionPolicySpec{PerCallModel: ptr(v1alpha1.PerCallModelDenied)}, []string{"spec.perCallModel: calls may not name a model"}},
+		{"a baseline that takes the say in the model", v1alpha1.VisionPolicySpec{NamespaceSelector: &metav1.LabelSelector{}, PerCallModel: ptr(v1alpha1.PerCallModelDenied)}, nil},
 		{"the runtime as root", v1alpha1.VisionPolicySpec{Runtime: &v1alpha1.Runtime{RunAsUser: ptr(int64(0))}}, []string{"spec.runtime.runAsUser: "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

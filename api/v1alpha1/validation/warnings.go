@@ -76,7 +76,8 @@ func PolicyWarnings(p *v1alpha1.VisionPolicy) []string {
 			w = append(w, fmt.Sprintf("spec.allowedModels[%d]: %s", i, problem))
 		}
 	}
-	if is(spec.PerCallModel, v1alpha1.PerCallModelDenied) && spec.DefaultModel == nil {
+	// A baseline may leave the default to the policies that it is laid over.
+	if is(spec.PerCallModel, v1alpha1.PerCallModelDenied) && spec.DefaultModel == nil && spec.NamespaceSelector == nil {
 		w = append(w, "spec.perCallModel: calls may not name a model and no defaultModel is set, so which model looks follows from the order of providers and models")
 	}
 	if l := spec.Limits; l != nil && l.Image != nil && l.Request != nil && l.Image.MaxBytes != nil && l.Request.MaxTotalImageBytes != nil &&

@@ -23,3 +23,16 @@ app.kubernetes.io/component: ocr
   name: vision-operator
   namespace: {{ .Release.Namespace }}
 {{- end }}
+
+{{- /* The namespaces to which the operator is limited, its own included, as YAML; an empty list for all. */}}
+{{- define "vision-operator.namespaces" -}}
+{{- if .Values.watchNamespaces -}}
+{{- concat (list .Release.Namespace) .Values.watchNamespaces | uniq | toYaml -}}
+{{- else -}}
+[]
+{{- end -}}
+{{- end }}
+
+{{- define "vision-operator.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:vision-operator
+{{- end }}
