@@ -106,7 +106,7 @@ func TestANamespaceThatGainsALabelIsServedByABaselineUntilItLosesIt(t *testing.T
 func TestTheEditOfABaselineReachesEveryNamespaceThatItMatchedOrMatches(t *testing.T) {
 	labels := map[string]string{"tier": fmt.Sprint(time.Now().UnixNano())}
 	w := newWideWorld(t, quick, 3, labels)
-	b := w.newBaseline("wide", "tier", labels["tier"])
+	w.newBaseline("wide", "tier", labels["tier"])
 	all := append([]string{w.namespace}, w.others...)
 	for _, ns := range all {
 		w.in(ns).create(goodProvider("local"))
@@ -125,7 +125,7 @@ func TestTheEditOfABaselineReachesEveryNamespaceThatItMatchedOrMatches(t *testin
 		return nil
 	})
 
-	b = p.DeepCopy()
+	b := p.DeepCopy()
 	b.Spec.Limits = &v1alpha1.Limits{Request: &v1alpha1.RequestLimits{MaxDistinctImages: new(int64(3))}}
 	if err := admin.Update(t.Context(), b); err != nil {
 		t.Fatal(err)

@@ -30,11 +30,11 @@ func platform(t *testing.T, u *user, provider *v1alpha1.VisionProvider, baseline
 	if err := u.Create(t.Context(), provider); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { u.Delete(context.Background(), provider) })
+	t.Cleanup(func() { _ = u.Delete(context.Background(), provider) })
 	if err := u.Create(t.Context(), baseline); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { u.Delete(context.Background(), baseline) })
+	t.Cleanup(func() { _ = u.Delete(context.Background(), baseline) })
 }
 
 func TestARouteOfABaselinesProviderIsNotWarnedOfAndOneThatTheBaselineRefusesIs(t *testing.T) {

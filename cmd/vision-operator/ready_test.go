@@ -47,7 +47,7 @@ func TestAReplicaThatHasNotReadAKindIsNotReadyAndEndsWhenToldTo(t *testing.T) {
 				t.Errorf("the operator ended with %v", err)
 			}
 		case <-time.After(30 * time.Second): // a pod's grace
-			operator.signal(os.Kill)
+			_ = operator.signal(os.Kill)
 			t.Errorf("told to end, the operator goes on: %v\n%s", <-ended, operator.log)
 		}
 		return
