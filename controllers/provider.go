@@ -61,7 +61,7 @@ func (r *providerReconciler) Reconcile(ctx context.Context, req reconcile.Reques
 		if err != nil || stale {
 			return reconcile.Result{RequeueAfter: soon}, err
 		}
-		announce(r.events, changed, p.Status.Conditions, status.Conditions)
+		announce(r.events, changed, providerActions, p.Status.Conditions, status.Conditions)
 	}
 	return reconcile.Result{RequeueAfter: r.again(key)}, nil
 }

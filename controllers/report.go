@@ -63,7 +63,7 @@ func (r *routerReconciler) report(ctx context.Context, g *gathered, out compile.
 		case stale:
 			again = earliest(again, soon)
 		case err == nil && !g.terminating: // there no event can be made
-			announcePolicy(r.events, changed, p.Status.Conditions, status.Conditions)
+			announce(r.events, changed, policyActions, p.Status.Conditions, status.Conditions)
 		}
 	}
 	return again, errors.Join(errs...)

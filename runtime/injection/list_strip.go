@@ -15,26 +15,31 @@ import (
 // texts, entries that are no objects, and the number and order of messages stay.
 // A message is hidden for this by what it says of itself; nobody need vouch for it.
 func StripHidden(messages []byte) ([]message.Edit, error) {
+	return strip(messages, func(m *listMessage) (parts []message.Span) {
+		if !hidden(messages, m) {
+			return nil
+		}
+		for _, part := range partsOf(messages, m.content) {
+			if data, is := listImage(messages, part); is && data != "" {
+				parts = append(parts, part)
+			}
+		}
+		return parts
+	})
+}
+
+// strip are the edits that leave out of a list what gone tells of each message.
+func strip(messages []byte, gone func(*listMessage) []message.Span) ([]message.Edit, error) {
 	all, err := elements(messages)
 	if err != nil {
 		return nil, err
 	}
 	var edits []message.Edit
 	for _, v := range elementsOf(messages, all) {
-		if messages[v.Start] != '{' {
-			continue
+		if messages[v.Start] == '{' {
+			m := messageOf(messages, v)
+			edits = append(edits, without(messages, gone(&m), "")...)
 		}
-		m := messageOf(messages, v)
-		if !hidden(messages, &m) {
-			continue
-		}
-		var parts []message.Span
-		for _, part := range partsOf(messages, m.content) {
-			if data, is := listImage(messages, part); is && data != "" {
-				parts = append(parts, part)
-			}
-		}
-		edits = append(edits, without(messages, parts, "")...)
 	}
 	return edits, nil
 }
@@ -48,28 +53,17 @@ func hidden(b []byte, m *listMessage) bool {
 // only we set: HiddenMember and MarkerMember of additional_kwargs. Everything else
 // stays, ids included.
 func StripClient(messages []byte) ([]message.Edit, error) {
-	all, err := elements(messages)
-	if err != nil {
-		return nil, err
-	}
-	var edits []message.Edit
-	for _, v := range elementsOf(messages, all) {
-		if messages[v.Start] != '{' {
-			continue
-		}
-		m := messageOf(messages, v)
+	return strip(messages, func(m *listMessage) (members []message.Span) {
 		if kindOf(messages, m.extra) != '{' {
-			continue
+			return nil
 		}
-		var members []message.Span
 		for name, f := range membersOf(messages, m.extra) {
 			if name == HiddenMember || name == MarkerMember {
 				members = append(members, f.whole)
 			}
 		}
-		edits = append(edits, without(messages, members, "")...)
-	}
-	return edits, nil
+		return members
+	})
 }
 
 // TextOf is what a message's content says in text alone, such as that of a tool which

@@ -9,31 +9,40 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 )
 
-// providerActions are the actions of a provider's events, by the condition that
-// they are about. Events of one action and reason are counted as one.
-var providerActions = map[string]string{
-	v1alpha1.ConditionAccepted:            "Validating",
-	v1alpha1.ConditionCredentialsResolved: "ReadingCredentials",
-	v1alpha1.ConditionReachable:           "Probing",
-}
+// The actions of events, by the condition that they are about. Events of one
+// action and reason are counted as one. Ready has none: it repeats the others.
+var (
+	policyActions = map[string]string{
+		v1alpha1.ConditionAccepted:     "Validating",
+		v1alpha1.ConditionResolvedRefs: "ResolvingReferences",
+		v1alpha1.ConditionProgrammed:   "Publishing",
+	}
+	providerActions = map[string]string{
+		v1alpha1.ConditionAccepted:            "Validating",
+		v1alpha1.ConditionCredentialsResolved: "ReadingCredentials",
+		v1alpha1.ConditionReachable:           "Probing",
+	}
+)
 
-// announce tells the transitions of a provider's conditions as Events.
-func announce(to events.EventRecorder, p *v1alpha1.VisionProvider, old, conditions []metav1.Condition) {
+// announce tells the transitions of an object's conditions as Events, those that
+// have an action.
+func announce(to events.EventRecorder, object runtime.Object, actions map[string]string, old, conditions []metav1.Condition) {
 	for _, c := range transitions(old, conditions) {
-		action, told := providerActions[c.Type]
-		if !told { // Ready repeats the others
+		action, told := actions[c.Type]
+		if !told {
 			continue
 		}
 		kind := corev1.EventTypeWarning
 		if c.Status == metav1.ConditionTrue {
 			kind = corev1.EventTypeNormal
 		}
-		to.Eventf(p, nil, kind, c.Reason, action, "%s", note(c.Message))
+		to.Eventf(object, nil, kind, c.Reason, action, "%s", note(c.Message))
 	}
 }
 
