@@ -296,7 +296,11 @@ func resolution(v any) string {
 	if m, ok := v.(map[string]any); ok {
 		v = m["level"]
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(short(v)), "media_resolution_"), "unspecified")
+	word := strings.TrimPrefix(strings.ToLower(short(v)), "media_resolution_")
+	if word == "unspecified" {
+		return ""
+	}
+	return word
 }
 
 func (w *walker) answered(first int, call string, isError bool) {
