@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,12 @@ import (
 
 // off, as a listen address, means that nothing listens.
 const off = "0"
+
+// Values of --components.
+const (
+	componentControllers = "controllers"
+	componentWebhooks    = "webhooks"
+)
 
 // Values of --secret-access.
 const (
@@ -51,6 +58,7 @@ func defaultRuntimeImage() string {
 type configuration struct {
 	kubeconfig        string
 	operatorNamespace string
+	components        []string
 	watchNamespaces   []string
 	secretAccess      string
 	metricsListen     string
@@ -117,6 +125,7 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("vision-operator", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.StringVar(&c.operatorNamespace, "operator-namespace", "", "namespace of the operator, where its CA is kept, leaders are elected and baselines may live; default: the pod's own")
+	f.StringSliceVar(&c.components, "components", []string{componentControllers, componentWebhooks}, "what this process runs, separated by commas: controllers (they compile, publish and report; one replica, elected, works), webhooks (admission; every replica works). Installed apart, neither waits for the other, and each has the rights that it needs")
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "file that says how to reach the API server; default: $KUBECONFIG, else the pod's service account")
 	f.BoolVar(&c.leaderElect, "leader-elect", false, "let one of several replicas reconcile, elected by the Lease vision-operator; all serve admission")
 	f.StringSliceVar(&c.watchNamespaces, "watch-namespaces", nil, "namespaces to serve besides the operator's own, separated by commas; default: all. What is of the cluster stays so: labels of namespaces are read, and the CRDs, webhook configurations and admission policies are one for all, limited by their own selectors")
@@ -162,6 +171,9 @@ func (c *configuration) check() error {
 			return &usageError{problem: fmt.Sprintf("%s %q is no address: want host:port, :port, or 0 for none", l.flag, l.address)}
 		}
 	}
+	if err := c.checkComponents(); err != nil {
+		return err
+	}
 	if err := c.checkScope(); err != nil {
 		return err
 	}
@@ -175,6 +187,24 @@ func (c *configuration) check() error {
 	}
 	if _, err := newLogger(*c, io.Discard); err != nil {
 		return err
+	}
+	return nil
+}
+
+// runs reports whether a component is among those that this process runs.
+func (c *configuration) runs(component string) bool { return slices.Contains(c.components, component) }
+
+func (c *configuration) checkComponents() error {
+	for _, component := range c.components {
+		if component != componentControllers && component != componentWebhooks {
+			return &usageError{problem: fmt.Sprintf("--components: %q is none of controllers, webhooks", component)}
+		}
+	}
+	if len(c.components) == 0 {
+		return &usageError{problem: "--components names nothing to run: want controllers, webhooks or both"}
+	}
+	if c.runs(componentWebhooks) && !c.runs(componentControllers) && c.webhookListen == off {
+		return &usageError{problem: "--components=webhooks with --webhook-listen=0 runs nothing"}
 	}
 	return nil
 }

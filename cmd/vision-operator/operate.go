@@ -58,7 +58,7 @@ func operate(ctx context.Context, cfg configuration, log logr.Logger) error {
 	ctrl.SetLogger(log)
 	klog.SetLogger(log)
 	slog.SetDefault(slog.New(logr.ToSlogHandler(log))) // and with it what net/http logs
-	log.Info("Starting", "version", buildVersion(), "operatorNamespace", cfg.operatorNamespace, "runtimeImage", cfg.runtimeImage)
+	log.Info("Starting", "version", buildVersion(), "components", cfg.components, "operatorNamespace", cfg.operatorNamespace, "runtimeImage", cfg.runtimeImage)
 	config, err := restConfig(cfg.kubeconfig)
 	if err != nil {
 		return err
@@ -126,10 +126,12 @@ func newManager(ctx context.Context, config *rest.Config, cfg configuration, log
 			return nil, fmt.Errorf("watching the metrics' certificate: %w", err)
 		}
 	}
-	if err := controllers.Setup(mgr, controllerOptions(cfg)); err != nil {
-		return nil, err
+	if cfg.runs(componentControllers) {
+		if err := controllers.Setup(mgr, controllerOptions(cfg)); err != nil {
+			return nil, err
+		}
 	}
-	if cfg.webhookListen != off {
+	if cfg.runs(componentWebhooks) && cfg.webhookListen != off {
 		if err := webhook.Setup(mgr, webhookOptions(cfg)); err != nil {
 			return nil, err
 		}
@@ -179,7 +181,7 @@ func managerOptions(cfg configuration, scheme *runtime.Scheme, log logr.Logger) 
 		Cache:                         cacheOptions(cfg),
 		Client:                        controllers.ClientOptions(),
 		HealthProbeBindAddress:        cfg.healthListen,
-		LeaderElection:                cfg.leaderElect,
+		LeaderElection:                cfg.leaderElect && cfg.runs(componentControllers),
 		LeaderElectionID:              v1alpha1.ManagedBy,
 		LeaderElectionNamespace:       cfg.operatorNamespace,
 		LeaderElectionReleaseOnCancel: true, // run returns as soon as the manager ends
