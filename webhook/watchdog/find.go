@@ -16,7 +16,7 @@ import (
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 )
 
-// pageSize is how many pods are held in memory at once.
+// pageSize is how many pods are read at once.
 const pageSize = 250
 
 // running selects pods that have not ended.
@@ -49,6 +49,8 @@ func selectorOf(asked string) labels.Selector {
 // every namespace that opted in.
 type finder struct {
 	live client.Reader
+	// page is how many pods are held in memory at once: pageSize, but in tests.
+	page int
 	// found is how many a selection gave the last time. Only those that gave some,
 	// or were not asked yet, are paged through.
 	found map[string]int
@@ -65,7 +67,7 @@ type finder struct {
 // no harm here.
 func (f *finder) each(ctx context.Context, s selection, visit func(*corev1.Pod)) error {
 	key := s.namespace + "/" + s.labels.String()
-	if before, asked := f.found[key]; asked && before <= pageSize {
+	if before, asked := f.found[key]; asked && before <= f.page {
 		n, err := f.look(ctx, s)
 		if err != nil {
 			return err
@@ -84,10 +86,10 @@ func (f *finder) each(ctx context.Context, s selection, visit func(*corev1.Pod))
 
 // options are how the pods of a selection are read, after a look or without.
 func (f *finder) options(key string) metav1.ListOptions {
-	if n, looked := f.found[key]; looked && n <= pageSize {
+	if n, looked := f.found[key]; looked && n <= f.page {
 		return metav1.ListOptions{ResourceVersion: "0"}
 	}
-	return metav1.ListOptions{Limit: pageSize}
+	return metav1.ListOptions{Limit: int64(f.page)}
 }
 
 // look counts the pods of a selection.

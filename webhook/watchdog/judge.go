@@ -14,9 +14,10 @@ import (
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
-// ReasonRuntimeMissing: the pod would get the runtime if it were made now. It was
-// made while the webhook could not be reached, or before its label, its
-// namespace's or its policy was there. Delete it, so that it is made again.
+// ReasonRuntimeMissing is that of a pod which would get the runtime if it were
+// made now. It was made while the webhook could not be reached, or before its
+// label, its namespace's or its policy was there. Delete it, so that it is made
+// again.
 const ReasonRuntimeMissing inject.Reason = "RuntimeMissing"
 
 const messageRuntimeMissing = "the pod was created without the vision runtime, probably while the webhook could not be reached, " +

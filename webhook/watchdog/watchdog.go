@@ -84,7 +84,7 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	w := &watchdog{
 		Options: options,
 		cached:  mgr.GetClient(),
-		finder:  finder{live: mgr.GetAPIReader()},
+		finder:  finder{live: mgr.GetAPIReader(), page: pageSize},
 		events:  mgr.GetEventRecorder(v1alpha1.ManagedBy),
 		log:     mgr.GetLogger().WithName("watchdog"),
 	}
@@ -124,12 +124,10 @@ func (w *watchdog) Start(ctx context.Context) error {
 	for {
 		s, err := w.sweep(ctx)
 		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			w.log.Error(err, "Looking for pods without the vision runtime; what was found before holds")
-		case w.evictor != nil && time.Now().After(evictAfter):
+		case err == nil && w.evictor != nil && time.Now().After(evictAfter):
 			w.evictor.evict(ctx, s.candidates)
+		case err != nil && ctx.Err() == nil:
+			w.log.Error(err, "Looking for pods without the vision runtime; what was found before holds")
 		}
 		select {
 		case <-ctx.Done():
