@@ -5,6 +5,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -128,6 +129,15 @@ func prepare() (stop func() error, err error) {
 	if err := installConfiguration(ctx); err != nil {
 		return nil, err
 	}
+	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: prober}}); err != nil {
+		return nil, err
+	}
+	for _, o := range serving() {
+		o.SetNamespace(prober)
+		if err := admin.Create(ctx, o); err != nil {
+			return nil, err
+		}
+	}
 	return startWebhooks()
 }
 
@@ -143,7 +153,28 @@ func startWebhooks() (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return runManager(mgr), nil
+	stop = runManager(mgr)
+	// The certificates are written into the configuration now, which tests edit later.
+	if err := waitFor(func() error { return reachable(context.Background(), true) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for the webhooks: %w", err), stop())
+	}
+	return stop, nil
+}
+
+// prober is a namespace in which pods are injected, if the webhooks are reached.
+const prober = "prober"
+
+// reachable has a complaint when the API server does, or does not, reach the webhooks.
+func reachable(ctx context.Context, want bool) error {
+	pod := agent("probe")
+	pod.Namespace = prober
+	if err := admin.Create(ctx, pod, client.DryRunAll); err != nil {
+		return err
+	}
+	if has := hasRuntime(pod); has != want {
+		return fmt.Errorf("a pod has the runtime: %t", has)
+	}
+	return nil
 }
 
 // runManager runs a manager until the function that it returns is called.
@@ -196,15 +227,21 @@ func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
+	if err := waitFor(check); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// waitFor waits until check has no complaint, and returns the last one it had.
+func waitFor(check func() error) (err error) {
 	deadline := time.Now().Add(30 * time.Second)
-	var err error
 	for time.Now().Before(deadline) {
 		if err = check(); err == nil {
-			return
+			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatalf("%s: %v", what, err)
+	return err
 }
 
 // deciderOf decides from what a manager caches.

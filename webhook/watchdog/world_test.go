@@ -60,7 +60,12 @@ func newWorld(t *testing.T, labels ...string) *world {
 // serve lets a policy serve the world's pods.
 func (w *world) serve() {
 	w.Helper()
-	w.create(
+	w.create(serving()...)
+}
+
+// serving are a policy and what it needs to serve pods.
+func serving() []client.Object {
+	return []client.Object{
 		&v1alpha1.VisionProvider{ObjectMeta: metav1.ObjectMeta{Name: "local"}, Spec: v1alpha1.VisionProviderSpec{
 			Transport:   v1alpha1.TransportOpenAIChatCompletions,
 			Endpoints:   []v1alpha1.Endpoint{{Name: "main", URL: "https://models.example.com/v1"}},
@@ -68,7 +73,7 @@ func (w *world) serve() {
 			Models:      []v1alpha1.Model{{Name: "vision", ImageInput: new(true)}},
 		}},
 		&v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "agents"}},
-	)
+	}
 }
 
 // watch starts the controllers and the watchdog, until the test ends.
@@ -159,19 +164,7 @@ func (w *world) pointAt(host string, reached bool) {
 		}
 		return admin.Update(w.Context(), conf)
 	})
-	probe := newWorld(w.T)
-	probe.serve()
-	eventually(w.T, "waiting for the API server to look at "+host, func() error {
-		pod := agent("probe")
-		pod.Namespace = probe.namespace
-		if err := admin.Create(w.Context(), pod, client.DryRunAll); err != nil {
-			return err
-		}
-		if has := hasRuntime(pod); has != reached {
-			return fmt.Errorf("a pod with the runtime: %t", has)
-		}
-		return nil
-	})
+	eventually(w.T, "waiting for the API server to look at "+host, func() error { return reachable(w.Context(), reached) })
 }
 
 func hasRuntime(pod *corev1.Pod) bool {
