@@ -30,8 +30,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
-	"github.com/visionoperator/vision-operator/controllers/compile"
-	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
@@ -242,27 +240,4 @@ func waitFor(check func() error) (err error) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return err
-}
-
-// deciderOf decides from what a manager caches.
-func deciderOf(mgr ctrl.Manager, scope gather.Scope) Decider {
-	return tmpDecider{mgr.GetClient(), scope}
-}
-
-type tmpDecider struct {
-	c     client.Client
-	scope gather.Scope
-}
-
-func (d tmpDecider) Decide(ctx context.Context, pod *corev1.Pod, namespace string) (inject.Plan, error) {
-	ns := &metav1.PartialObjectMetadata{}
-	ns.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := d.c.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
-		return inject.Plan{}, err
-	}
-	in, err := d.scope.Gather(ctx, d.c, namespace, ns.Labels)
-	if err != nil {
-		return inject.Plan{}, err
-	}
-	return inject.Decide(inject.Input{Pod: pod, Namespace: namespace, NamespaceLabels: ns.Labels, Policies: compile.Servers(in), Compiled: compile.Compile(in), Settings: inject.Settings{Image: runtimeImage}}), nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers"
 	"github.com/visionoperator/vision-operator/controllers/gather"
+	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -98,7 +99,7 @@ func (w *world) watch(options Options) {
 	}
 	options.Scope, options.Count, options.Interval = scope, missing.Count, pause
 	if options.Decider == nil {
-		options.Decider = deciderOf(mgr, scope)
+		options.Decider = &webhook.Decider{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Scope: scope, Settings: inject.Settings{Image: runtimeImage}}
 	}
 	if err := Setup(mgr, options); err != nil {
 		w.Fatal(err)
