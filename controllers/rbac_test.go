@@ -38,6 +38,8 @@ func TestTheOperatorsRolesGrantNoMoreThanIsNeeded(t *testing.T) {
 		{"patch", "", "namespaces", "", "", "team", false},
 		{"delete", "", "pods", "", "team", "agent", false},
 		{"create", "", "pods", "exec", "team", "agent", false},
+		{"create", "", "pods", "", "team", "agent", false},         // but with eviction_role.yaml
+		{"create", "", "pods", "eviction", "team", "agent", false}, // likewise
 		{"patch", "", "configmaps", "", "team", "vision-router", true},
 		{"patch", "", "configmaps", "", "team", "other", false},
 		{"delete", "", "configmaps", "", "team", "other", false},

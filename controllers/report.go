@@ -172,7 +172,7 @@ func policyStatus(p *v1alpha1.VisionPolicy, f findings, now metav1.Time) v1alpha
 
 // podsStatus leaves out the count of a policy that never had a pod.
 func podsStatus(old, counted *v1alpha1.PodCounts) *v1alpha1.PodCounts {
-	if counted == nil || old == nil && counted.Matched == 0 {
+	if counted == nil || old == nil && *counted == (v1alpha1.PodCounts{}) {
 		return old
 	}
 	return counted

@@ -80,6 +80,9 @@ type Options struct {
 	// WithoutSecrets makes the controllers ask for no Secret: of every key it is
 	// said that the operator may not read it.
 	WithoutSecrets bool
+	// Missing takes in, from who looks for them, the pods that run without the
+	// runtime, for the status of policies; nil when nobody does.
+	Missing *Missing
 	// Intervals may be left zero.
 	Intervals Intervals
 	prober    prober // a *reach.Prober on the real network when nil
@@ -147,6 +150,7 @@ func setupRouters(mgr ctrl.Manager, options Options) error {
 	if err := router.setup(mgr); err != nil {
 		return fmt.Errorf("setting up the router controller: %w", err)
 	}
+	options.Missing.bind(router)
 	propagation := &propagator{
 		client:  mgr.GetClient(),
 		pods:    mgr.GetCache(),

@@ -87,6 +87,7 @@ type world struct {
 	writes    *atomic.Int64 // requests of the controllers that write
 	stamps    *atomic.Int64 // those among them that patch a pod's status
 	prober    prober        // nil: the real network
+	missing   *Missing      // who looks for pods without the runtime tells it here
 	stop      func()
 }
 
@@ -159,7 +160,7 @@ func orNil(value string) any {
 // start starts the controllers; they end with the test at the latest.
 func (w *world) start(intervals Intervals) {
 	w.Helper()
-	w.writes, w.stamps = &atomic.Int64{}, &atomic.Int64{}
+	w.writes, w.stamps, w.missing = &atomic.Int64{}, &atomic.Int64{}, &Missing{}
 	counted := rest.CopyConfig(operator)
 	counter := &writeCounter{writes: w.writes, stamps: w.stamps}
 	counted.Wrap(func(next http.RoundTripper) http.RoundTripper { counter.next = next; return counter })
@@ -178,7 +179,7 @@ func (w *world) start(intervals Intervals) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Namespaces: namespaces, Intervals: intervals, prober: w.prober}); err != nil {
+	if err := Setup(mgr, Options{OperatorNamespace: operatorNamespace, Namespaces: namespaces, Intervals: intervals, Missing: w.missing, prober: w.prober}); err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

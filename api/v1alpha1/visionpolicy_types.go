@@ -375,4 +375,14 @@ type PodCounts struct {
 	// +required
 	// +kubebuilder:validation:Minimum=0
 	Outdated int32 `json:"outdated"`
+
+	// Missing is how many further pods asked for the runtime, would be served by
+	// the policy, and run without it: they were created while the webhook could not
+	// be reached, or before the label or the policy was there, or the runtime
+	// cannot stand beside them. An Event at each pod says which. Absent when there
+	// are none.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Missing int32 `json:"missing,omitempty"`
 }

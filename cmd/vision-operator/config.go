@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/visionoperator/vision-operator/webhook"
+	"github.com/visionoperator/vision-operator/webhook/watchdog"
 )
 
 // off, as a listen address, means that nothing listens.
@@ -68,6 +70,8 @@ type configuration struct {
 	webhookListen     string
 	webhookCertDir    string
 	webhookHosts      []string
+	watchdogInterval  time.Duration
+	watchdogEvict     bool
 	leaderElect       bool
 	logLevel          string
 	logFormat         string
@@ -138,6 +142,9 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f.StringVar(&c.webhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of your own for the webhooks; default: a CA that the operator keeps in its namespace")
 	f.StringArrayVar(&c.webhookHosts, "webhook-host", nil, "further DNS name or IP address in the webhooks' certificate (repeatable); those of the webhook configurations are known")
 
+	f.DurationVar(&c.watchdogInterval, "watchdog-interval", watchdog.DefaultInterval, "time between two looks for pods that asked for the runtime and run without it, by the replica that leads; 0 for none")
+	f.BoolVar(&c.watchdogEvict, "watchdog-evict", false, "evict such pods, for their owners to make them again with the runtime: as PodDisruptionBudgets allow, at most 10 in a minute; needs the rights of config/rbac/eviction_role.yaml")
+
 	f.StringVar(&c.runtimeImage, "runtime-image", defaultRuntimeImage(), "image of the injected runtime, best with its digest")
 	f.StringVar(&c.runtimePullPolicy, "runtime-image-pull-policy", "", "Always, IfNotPresent or Never; default: the API server's")
 	f.StringArrayVar(&c.runtimePullSecrets, "runtime-image-pull-secret", nil, "Secret of the pod's namespace to pull the image with (repeatable)")
@@ -177,6 +184,9 @@ func (c *configuration) check() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
+	if err := c.checkWatchdog(); err != nil {
+		return err
+	}
 	switch corev1.PullPolicy(c.runtimePullPolicy) {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
@@ -205,6 +215,18 @@ func (c *configuration) checkComponents() error {
 	}
 	if c.runs(componentWebhooks) && !c.runs(componentControllers) && c.webhookListen == off {
 		return &usageError{problem: "--components=webhooks with --webhook-listen=0 runs nothing"}
+	}
+	return nil
+}
+
+// checkWatchdog refuses looks that would be a load of their own, and evictions
+// without looks.
+func (c *configuration) checkWatchdog() error {
+	if c.watchdogInterval != 0 && c.watchdogInterval < time.Second {
+		return &usageError{problem: fmt.Sprintf("--watchdog-interval %s is less than a second: give 0 for none", c.watchdogInterval)}
+	}
+	if c.watchdogEvict && c.watchdogInterval == 0 {
+		return &usageError{problem: "--watchdog-evict evicts what the watchdog finds, and --watchdog-interval 0 turns it off"}
 	}
 	return nil
 }

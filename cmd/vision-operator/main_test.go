@@ -52,6 +52,8 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		"a watched namespace that is none": {append(good, "--watch-namespaces", "team,Team"), `"Team"`},
 		"a secret access that is none":     {append(good, "--secret-access", "All"), `"All"`},
 		"a certificate over plain HTTP":    {append(good, "--metrics-insecure", "--metrics-cert-dir", "."), "--metrics-cert-dir"},
+		"looks without a pause":            {append(good, "--watchdog-interval", "20ms"), "--watchdog-interval 20ms"},
+		"evictions without looks":          {append(good, "--watchdog-interval", "0", "--watchdog-evict"), "--watchdog-evict"},
 		"a log level that is none":         {append(good, "--log-level", "loud"), "loud"},
 		"a log format that is neither":     {append(good, "--log-format", "xml"), "xml"},
 	}

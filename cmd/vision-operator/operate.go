@@ -31,9 +31,11 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers"
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/inject"
+	"github.com/visionoperator/vision-operator/webhook/watchdog"
 )
 
 // minimumKubernetes is the oldest API server that has all that the operator
@@ -127,7 +129,7 @@ func newManager(ctx context.Context, config *rest.Config, cfg configuration, log
 		}
 	}
 	if cfg.runs(componentControllers) {
-		if err := controllers.Setup(mgr, controllerOptions(cfg)); err != nil {
+		if err := addControllers(mgr, cfg); err != nil {
 			return nil, err
 		}
 	}
@@ -140,6 +142,19 @@ func newManager(ctx context.Context, config *rest.Config, cfg configuration, log
 		return nil, err
 	}
 	return mgr, nil
+}
+
+// addControllers adds what one replica, elected, does: the controllers, and the
+// watchdog that tells them which pods lack the runtime.
+func addControllers(mgr ctrl.Manager, cfg configuration) error {
+	missing := &controllers.Missing{}
+	if err := controllers.Setup(mgr, controllerOptions(cfg, missing)); err != nil {
+		return err
+	}
+	if cfg.watchdogInterval == 0 {
+		return nil
+	}
+	return watchdog.Setup(mgr, watchdogOptions(mgr, cfg, missing))
 }
 
 // addChecks says when a replica lives and when it is ready: once it has read
@@ -189,12 +204,26 @@ func managerOptions(cfg configuration, scheme *runtime.Scheme, log logr.Logger) 
 	}
 }
 
-func controllerOptions(cfg configuration) controllers.Options {
+func controllerOptions(cfg configuration, missing *controllers.Missing) controllers.Options {
 	return controllers.Options{
+		Missing:           missing,
 		OperatorNamespace: cfg.operatorNamespace,
 		Namespaces:        cfg.watchNamespaces,
 		RuntimeImage:      cfg.runtimeImage,
 		WithoutSecrets:    cfg.secretAccess == secretAccessNone,
+	}
+}
+
+// watchdogOptions have the watchdog decide as the webhooks do, and policies tell
+// what it counts.
+func watchdogOptions(mgr ctrl.Manager, cfg configuration, missing *controllers.Missing) watchdog.Options {
+	scope := gather.Scope{OperatorNamespace: cfg.operatorNamespace, Namespaces: cfg.watchNamespaces}
+	return watchdog.Options{
+		Decider:  &webhook.Decider{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Scope: scope, Settings: runtimeSettings(cfg)},
+		Scope:    scope,
+		Count:    missing.Count,
+		Interval: cfg.watchdogInterval,
+		Evict:    cfg.watchdogEvict,
 	}
 }
 
@@ -233,22 +262,27 @@ func metricsOptions(cfg configuration) (metricsserver.Options, *certwatcher.Cert
 }
 
 func webhookOptions(cfg configuration) webhook.Options {
-	resources, _ := cfg.runtimeResources() // checked when the command line was
 	return webhook.Options{
 		OperatorNamespace: cfg.operatorNamespace,
 		Namespaces:        cfg.watchNamespaces,
 		Listen:            cfg.webhookListen,
-		Runtime: inject.Settings{
-			Image:       cfg.runtimeImage,
-			PullPolicy:  corev1.PullPolicy(cfg.runtimePullPolicy),
-			PullSecrets: cfg.runtimePullSecrets,
-			HTTPProxy:   cfg.runtimeHTTPProxy,
-			HTTPSProxy:  cfg.runtimeHTTPSProxy,
-			NoProxy:     cfg.runtimeNoProxy,
-			CAConfigMap: cfg.runtimeCAConfigMap,
-			Resources:   resources,
-		},
-		Certificates: certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts},
+		Runtime:           runtimeSettings(cfg),
+		Certificates:      certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts},
+	}
+}
+
+// runtimeSettings are what every injected container gets.
+func runtimeSettings(cfg configuration) inject.Settings {
+	resources, _ := cfg.runtimeResources() // checked when the command line was
+	return inject.Settings{
+		Image:       cfg.runtimeImage,
+		PullPolicy:  corev1.PullPolicy(cfg.runtimePullPolicy),
+		PullSecrets: cfg.runtimePullSecrets,
+		HTTPProxy:   cfg.runtimeHTTPProxy,
+		HTTPSProxy:  cfg.runtimeHTTPSProxy,
+		NoProxy:     cfg.runtimeNoProxy,
+		CAConfigMap: cfg.runtimeCAConfigMap,
+		Resources:   resources,
 	}
 }
 

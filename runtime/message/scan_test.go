@@ -35,7 +35,11 @@ func agrees(t *testing.T, d Dialect, r *Request, body []byte) {
 	if err := decoder.Decode(&root); err != nil {
 		t.Fatalf("%s: Scan takes what is no JSON: %v\n%s", d, err, body)
 	}
-	got, want := seenBy(r, body), walk(d, root)
+	got := seenBy(r, body)
+	want, decided := walk(d, root)
+	if !decided {
+		return
+	}
 	byID := func(a, b seen) int { return strings.Compare(a.ID, b.ID) }
 	slices.SortFunc(got, byID)
 	slices.SortFunc(want, byID)

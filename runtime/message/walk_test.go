@@ -18,7 +18,9 @@ type seen struct {
 // walk finds the images of a request in its decoded form, without a scanner and
 // by rules that were written down anew: what the differential tests hold Scan
 // against. It keeps no order, as maps have none.
-func walk(d Dialect, root map[string]any) []seen {
+// The second result is false for a body with a part of two kinds, which the vendor
+// refuses: which of them a reader takes for the part depends on their order, and a map has none.
+func walk(d Dialect, root map[string]any) (found []seen, decided bool) {
 	w := &walker{}
 	switch d {
 	case OpenAIChat:
@@ -30,10 +32,13 @@ func walk(d Dialect, root map[string]any) []seen {
 	case GeminiContents:
 		w.gemini(root)
 	}
-	return w.found
+	return w.found, !w.twofold
 }
 
-type walker struct{ found []seen }
+type walker struct {
+	found   []seen
+	twofold bool
+}
 
 func (w *walker) chat(root map[string]any) {
 	for i, m := range list(root["messages"]) {
@@ -260,6 +265,7 @@ func (w *walker) part(id string, p map[string]any) {
 	inline, isInline := either(p, "inlineData", "inline_data").(map[string]any)
 	file, isFile := either(p, "fileData", "file_data").(map[string]any)
 	s := seen{ID: id, Source: "unknown", Detail: resolution(either(p, "mediaResolution", "media_resolution"))}
+	w.twofold = w.twofold || isFile && isInline
 	blob := inline
 	if isFile {
 		blob = file

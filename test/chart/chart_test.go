@@ -30,7 +30,12 @@ const root = "../.."
 type objects map[string]map[string]any
 
 func TestTheChartSaysWhatConfigSays(t *testing.T) {
-	config, chart := kustomize(t, filepath.Join(root, "config/default")), helm(t, "vision-system")
+	same(t, kustomize(t, filepath.Join(root, "config/default")), helm(t, "vision-system"))
+}
+
+// same compares what config and the chart say.
+func same(t *testing.T, config, chart objects) {
+	t.Helper()
 	// Helm makes the namespace when asked to (--create-namespace), and knows the images.
 	delete(config, "Namespace//vision-system")
 	for _, all := range []objects{config, chart} {

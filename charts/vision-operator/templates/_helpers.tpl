@@ -130,10 +130,6 @@ spec:
 - --secret-access={{ lower .Values.secretAccess.mode }}
 {{- end }}
 - --log-level={{ .Values.logLevel }}
-{{- end }}
-
-{{- /* What injection does by the administrator's word. */}}
-{{- define "vision-operator.runtimeArguments" -}}
 {{- with .Values.runtime.image.pullPolicy }}
 - --runtime-image-pull-policy={{ . }}
 {{- end }}
