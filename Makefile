@@ -20,6 +20,10 @@ WHOLE    := $(filter ./...,$(PKG))
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 BINARIES := vision-operator vision-runtime vision-ocr kubectl-vision
 TOOL     := hack/tools/run
+# What `make images` builds, and from which of Debian's packages: those of the lock, or the current ones.
+IMAGES   ?= vision-operator vision-runtime vision-ocr
+ARCH     ?= amd64 arm64
+DEBIAN   ?= locked
 
 .PHONY: help
 help: ## Show this list
@@ -50,6 +54,7 @@ fmt: ## Format the Go code
 lint: ## Run golangci-lint (.golangci.yml)
 	$(TOOL) golangci-lint run --allow-parallel-runners $(PKG)
 	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
+	$(if $(WHOLE),cd hack/images && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
 
 ##@ Check
 
@@ -57,6 +62,7 @@ lint: ## Run golangci-lint (.golangci.yml)
 test: ready ## Run the tests on a real API server (PKG=./runtime/... RUN=TestName to narrow)
 	{ status=0; go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
 	  $(if $(WHOLE),(cd test/vendors && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
+	  $(if $(WHOLE),(cd hack/images && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
 	  exit $$status; } | go run ./hack/testsummary
 
 .PHONY: bench
@@ -81,6 +87,15 @@ verify: ## Regenerate everything and fail when a file was stale; check format, m
 .PHONY: build
 build: ## Build the binaries into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ $(addprefix ./cmd/,$(BINARIES))
+
+.PHONY: images
+images: ## Build the images and their SBOMs into bin/images, without Docker (IMAGES=vision-runtime ARCH=amd64 to narrow)
+	@cd hack/images && GOWORK=off GOFLAGS=-mod=readonly go run -buildvcs=false . build -out '$(CURDIR)/bin/images' \
+	  -version '$(VERSION)' -images '$(IMAGES)' -arch '$(ARCH)' -debian '$(DEBIAN)'
+
+.PHONY: images-lock
+images-lock: ## Move the images to the newest of Debian's packages: writes hack/images/debian.lock.json
+	@cd hack/images && GOWORK=off GOFLAGS=-mod=readonly go run -buildvcs=false . lock
 
 .PHONY: controlplane
 controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache, once
