@@ -113,7 +113,7 @@ func prepare() (stop func() error, err error) {
 	if _, err := cluster.Kubectl(ctx, "", "apply", "-n", operatorNamespace, "-k", "../config/rbac"); err != nil {
 		return nil, err
 	}
-	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
+	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator-webhook",
 		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
 	if err != nil {
 		return nil, err

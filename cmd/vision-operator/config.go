@@ -76,6 +76,7 @@ type configuration struct {
 	logLevel          string
 	logFormat         string
 	version           bool
+	checkInstall      bool
 
 	runtimeImage       string
 	runtimePullPolicy  string
@@ -157,6 +158,7 @@ func (c *configuration) flags() *pflag.FlagSet {
 
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
+	f.BoolVar(&c.checkInstall, "check-install", false, "run nothing: see within a minute, by a dry run, that the API server has the kinds and reaches the webhook, and end. Needs the right to create visionproviders in --operator-namespace")
 	f.BoolVar(&c.version, "version", false, "print the version and end")
 	return f
 }

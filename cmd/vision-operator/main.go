@@ -56,6 +56,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		_, err := fmt.Fprintf(stdout, "vision-operator %s\n", buildVersion())
 		return err
 	}
+	if cfg.checkInstall {
+		return checkInstall(ctx, cfg, stdout)
+	}
 	log, err := newLogger(cfg, stderr)
 	if err != nil {
 		return err

@@ -37,7 +37,7 @@ func uncommented(t *testing.T, lines map[string]string) string {
 }
 
 func TestEvictionIsGrantedAlikeByTheChartAndByConfig(t *testing.T) {
-	copied := uncommented(t, map[string]string{"rbac/kustomization.yaml": "- eviction_role.yaml", "manager/manager.yaml": "- --watchdog-evict"})
+	copied := uncommented(t, map[string]string{"rbac/kustomization.yaml": "- eviction_role.yaml", "manager/operator.yaml": "- --watchdog-evict"})
 	config, chart := kustomize(t, filepath.Join(copied, "default")), helm(t, "vision-system", "--set", "watchdog.evict=true")
 	if chart["ClusterRoleBinding//vision-operator-eviction"] == nil {
 		t.Error("nothing grants evictions")
@@ -51,8 +51,8 @@ func TestEvictionIsGrantedOnlyWhenAskedForAndWhereTheOperatorLooks(t *testing.T)
 		want []string // of the objects named vision-operator-eviction
 		flag string
 	}{
-		"by default":   {nil, nil, ""},
-		"without":      {[]string{"--set", "watchdog.evict=false"}, nil, ""},
+		"by default":   {nil, nil, "--watchdog-interval=30s"},
+		"without":      {[]string{"--set", "watchdog.evict=false"}, nil, "--watchdog-interval=30s"},
 		"in all":       {[]string{"--set", "watchdog.evict=true"}, []string{"ClusterRole//vision-operator-eviction", "ClusterRoleBinding//vision-operator-eviction"}, "--watchdog-evict"},
 		"in some":      {[]string{"--set", "watchdog.evict=true,watchNamespaces={team-a}"}, []string{"ClusterRole//vision-operator-eviction", "RoleBinding/team-a/vision-operator-eviction"}, "--watchdog-evict"},
 		"never looked": {[]string{"--set", "watchdog.interval=0"}, nil, "--watchdog-interval=0"},
@@ -70,7 +70,7 @@ func TestEvictionIsGrantedOnlyWhenAskedForAndWhereTheOperatorLooks(t *testing.T)
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
-			if deployment := fmt.Sprint(all["Deployment/vision-system/vision-operator"]); strings.Contains(deployment, "--watchdog") != (test.flag != "") || !strings.Contains(deployment, test.flag) {
+			if deployment := fmt.Sprint(all["Deployment/vision-system/vision-operator"]); strings.Contains(deployment, "--watchdog-evict") != (test.flag == "--watchdog-evict") || !strings.Contains(deployment, test.flag) {
 				t.Errorf("the Deployment is %s, want %q in it", deployment, test.flag)
 			}
 		})

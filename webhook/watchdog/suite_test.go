@@ -110,7 +110,7 @@ func prepare() (stop func() error, err error) {
 	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
 		return nil, err
 	}
-	for _, what := range [][]string{{"-k", "../../config/rbac"}, {"-f", "../../config/rbac/eviction_role.yaml"}} {
+	for _, what := range [][]string{{"-k", "../../config/rbac"}, {"-f", "../../config/rbac/eviction_role.yaml"}, {"-f", "../../config/local/webhook_role.yaml"}} {
 		if _, err := cluster.Kubectl(ctx, "", append([]string{"apply", "-n", operatorNamespace}, what...)...); err != nil {
 			return nil, err
 		}
