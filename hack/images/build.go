@@ -185,7 +185,7 @@ func (e *ProblemsError) Error() string {
 	return fmt.Sprintf("checking %s for %s:\n  %s", e.Archive, e.Architecture, strings.Join(e.Problems, "\n  "))
 }
 
-// check reads an archive back, and adds its images to the table.
+// check reads an archive back, and adds its images to the table. An archive with a problem is removed.
 func check(archive string, r recipe.Recipe, release recipe.Release, table io.Writer) error {
 	found, err := inspect.Archive(archive, r, release)
 	if err != nil {
@@ -193,6 +193,9 @@ func check(archive string, r recipe.Recipe, release recipe.Release, table io.Wri
 	}
 	for _, f := range found {
 		if len(f.Problems) > 0 {
+			if err := os.Remove(archive); err != nil {
+				return fmt.Errorf("removing a bad archive: %w", err)
+			}
 			return &ProblemsError{Archive: archive, Architecture: f.Architecture, Problems: f.Problems}
 		}
 		fmt.Fprintf(table, "%s\t%s\t%.1f\t%s\n", r.Reference(release.Version), f.Architecture, float64(f.Size)/(1<<20), f.Digest)

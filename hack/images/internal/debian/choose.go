@@ -47,6 +47,8 @@ type choice struct {
 	owners map[string]int // index into the packages by path
 	chosen *rootfs.Tree
 	used   map[int]bool
+	// executable are the paths that keep their permission to be executed; Debian's libc.so.6 has it too, to print its version.
+	executable map[string]bool
 }
 
 // Choose returns the files that the image takes from the packages, and the
@@ -59,6 +61,7 @@ func Choose(packages []Unpacked, want recipe.Debian, platform linkage.Platform) 
 	if err != nil {
 		return nil, nil, err
 	}
+	c.executable = linkage.Executables(c.all, want.Programs...)
 	paths, err := linkage.Closure(c.all, platform, want.Programs...)
 	if err != nil {
 		return nil, nil, err
@@ -147,6 +150,13 @@ func (c *choice) take(paths []string) error {
 		f, ok := c.all.Get(name)
 		if !ok {
 			return &AbsentError{Path: name}
+		}
+		switch {
+		case f.IsLink():
+		case c.executable[name]:
+			f.Mode = 0o755
+		default:
+			f.Mode = 0o644
 		}
 		if err := c.chosen.Add(f); err != nil {
 			return err

@@ -200,18 +200,10 @@ func Files(files *rootfs.Tree, want recipe.Recipe, architecture string) []string
 	}
 	var problems []string
 	complain := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	executable := map[string]bool{}
+	executable := linkage.Executables(files, want.Programs()...)
 	for _, program := range want.Programs() {
-		f, _, err := files.Resolve(program)
-		if err != nil || f.Mode&0o555 != 0o555 {
+		if f, _, err := files.Resolve(program); err != nil || f.Mode&0o555 != 0o555 {
 			complain("%s is not there for all to execute", program)
-			continue
-		}
-		executable[f.Path] = true
-		if object, err := linkage.Read(f.Data); err == nil && object.Interpreter != "" {
-			if loader, _, err := files.Resolve(object.Interpreter); err == nil {
-				executable[loader.Path] = true
-			}
 		}
 	}
 	for _, f := range files.Files() {

@@ -156,3 +156,25 @@ func (p Platform) find(t *rootfs.Tree, name string) string {
 	}
 	return name
 }
+
+// Executables returns the paths of the files that the kernel itself must be
+// allowed to execute for the programs to run: these and their loader. Libraries
+// are only read. Programs that are not there are left out.
+func Executables(t *rootfs.Tree, programs ...string) map[string]bool {
+	paths := map[string]bool{}
+	for _, program := range programs {
+		f, _, err := t.Resolve(program)
+		if err != nil {
+			continue
+		}
+		paths[f.Path] = true
+		object, err := Read(f.Data)
+		if err != nil || object.Interpreter == "" {
+			continue
+		}
+		if loader, _, err := t.Resolve(object.Interpreter); err == nil {
+			paths[loader.Path] = true
+		}
+	}
+	return paths
+}
