@@ -50,8 +50,8 @@ func (e *usageError) Error() string { return "reading command line: " + e.proble
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
 	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
 	}

@@ -39,8 +39,8 @@ func (e *GoneError) Error() string {
 	for i, p := range e.Packages {
 		names[i] = p.String()
 	}
-	return fmt.Sprintf("getting packages that debian.lock.json names: %s: Debian has newer versions: run make images-lock and commit "+
-		"the lock, or build once with today's versions: make images DEBIAN=current: %v", strings.Join(names, ", "), e.Tried)
+	return fmt.Sprintf("getting packages %s: no archive gave them. When Debian has newer versions, run make images-lock and commit "+
+		"the lock, or build once with today's versions: make images DEBIAN=current. What was tried: %v", strings.Join(names, ", "), e.Tried)
 }
 
 func (e *GoneError) Unwrap() error { return e.Tried }
