@@ -124,6 +124,15 @@ func (s *Store) lock() (func(), error) {
 		f.Close()
 		return nil, fmt.Errorf("locking the store of packages: %w", err)
 	}
+	// Downloads of builds that were killed: nobody else downloads now.
+	left, err := filepath.Glob(filepath.Join(s.Dir, "partial.*"))
+	for _, dir := range left {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("removing old downloads: %w", err)
+	}
 	return func() { f.Close() }, nil
 }
 

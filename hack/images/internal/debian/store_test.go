@@ -6,6 +6,7 @@ package debian
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,6 +59,10 @@ func TestPackagesAreFetchedOnceAndKept(t *testing.T) {
 	has := programs(t)
 	has("zlib1g=1:1.2\nlibssl3=3\n")
 	s := Store{Dir: t.TempDir()}
+	killed := filepath.Join(s.Dir, "partial.1")
+	if err := os.Mkdir(killed, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		got, err := s.Unpack(t.Context(), "bookworm", "20261201T000000Z", "amd64", []Package{zlib, ssl})
 		if err != nil {
@@ -70,6 +75,9 @@ func TestPackagesAreFetchedOnceAndKept(t *testing.T) {
 			t.Errorf("the files are %v", got[0].Files.Files())
 		}
 		has("nothing\n") // the second round must come from the store
+	}
+	if _, err := os.Stat(killed); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what a killed build left is there: %v", err)
 	}
 }
 
