@@ -9,6 +9,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/visionoperator/vision-operator/hack/images/internal/gobuild"
@@ -49,6 +51,9 @@ func TestAProgramIsTheSameBytesWhereverItIsBuilt(t *testing.T) {
 	changed, err := gobuild.Build(t.Context(), program(t, tiny), "./cmd/tiny", "v1.2.4", "amd64")
 	if err != nil || bytes.Equal(one.Data, changed.Data) || !bytes.Contains(changed.Data, []byte("v1.2.4")) {
 		t.Errorf("another version is the same program (%v)", err)
+	}
+	if !slices.Contains(other.Info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
+		t.Errorf("it may need C libraries, which images lack: %v", other.Info.Settings)
 	}
 	if one.Info.Main.Path != "example.com/tiny" || one.Info.GoVersion == "" {
 		t.Errorf("%+v", one.Info)

@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"testing"
 
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+
 	"github.com/visionoperator/vision-operator/hack/images/internal/roots"
 )
 
@@ -40,6 +42,11 @@ func TestTheBundleHoldsAuthoritiesOnceEach(t *testing.T) {
 	// The authority of most vendors' certificates and of Let's Encrypt's; Mozilla trusts about 140.
 	if len(seen) < 100 || !names["ISRG Root X1"] || !names["GTS Root R1"] {
 		t.Errorf("%d authorities, ISRG %t, GTS %t", len(seen), names["ISRG Root X1"], names["GTS Root R1"])
+	}
+	for root := range bundle.Roots() {
+		if trusted := root.Constraint == nil; seen[string(root.Certificate)] != trusted {
+			t.Errorf("an authority that Mozilla trusts without condition (%t) is in the bundle: %t", trusted, !trusted)
+		}
 	}
 	if again, err := roots.File(); err != nil || !bytes.Equal(again.Data, f.Data) {
 		t.Errorf("a second bundle differs (%v)", err)
