@@ -1,0 +1,3 @@
+module github.com/visionoperator/vision-operator/hack/cluster
+
+go 1.26.0
