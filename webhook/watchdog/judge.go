@@ -27,8 +27,6 @@ const messageRuntimeMissing = "the pod was created without the vision runtime, p
 type finding struct {
 	reason  inject.Reason
 	message string
-	// silent says that it is counted and not told: so its policy's admission.mode asks.
-	silent bool
 }
 
 // watched reports whether a pod without the runtime counts: it has not ended, is
@@ -39,13 +37,13 @@ func watched(pod *corev1.Pod) bool {
 }
 
 // judge says what is the matter with a pod without the runtime, from what would
-// be done if it were made now; false when nothing is, since nobody asks for the
-// runtime there.
+// be done if it were made now; false when nothing is: nobody asks for the runtime
+// there any more, or its policy's admission.mode asks to be silent.
 func judge(plan inject.Plan) (finding, bool) {
 	if plan.Inject {
 		return finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}, true
 	}
-	notes, silent := problems(plan)
+	notes := problems(plan)
 	if len(notes) == 0 {
 		return finding{}, false
 	}
@@ -55,15 +53,15 @@ func judge(plan inject.Plan) (finding, bool) {
 			texts[i] = n.String()
 		}
 	}
-	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; "), silent: silent}, true
+	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; ")}, true
 }
 
 // problems are why a plan does not inject.
-func problems(plan inject.Plan) (notes []inject.Note, silent bool) {
+func problems(plan inject.Plan) []inject.Note {
 	if plan.Deny != nil {
-		return []inject.Note{*plan.Deny}, false
+		return []inject.Note{*plan.Deny}
 	}
-	return plan.Notes, false
+	return plan.Notes
 }
 
 // alike tells the pods for which one decision is enough: those of one template

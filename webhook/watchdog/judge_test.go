@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
 func TestPodsThatEndedOrEndOrMirrorAFileAreNotWatched(t *testing.T) {
@@ -39,6 +40,26 @@ func TestPodsThatEndedOrEndOrMirrorAFileAreNotWatched(t *testing.T) {
 	} {
 		if got := watched(test.pod); got != test.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestWhatIsTheMatterWithAPodIsWhatAdmissionWouldSay(t *testing.T) {
+	network := inject.Note{Reason: inject.ReasonHostNetwork, Message: "with hostNetwork"}
+	port := inject.Note{Reason: inject.ReasonPortCollision, Message: "port 8970"}
+	for name, test := range map[string]struct {
+		plan inject.Plan
+		want finding // zero for none
+	}{
+		"it would be injected":              {inject.Plan{Inject: true}, finding{ReasonRuntimeMissing, messageRuntimeMissing}},
+		"it would be injected, with a note": {inject.Plan{Inject: true, Notes: []inject.Note{port}}, finding{ReasonRuntimeMissing, messageRuntimeMissing}},
+		"it is left with a warning":         {inject.Plan{Notes: []inject.Note{network}}, finding{inject.ReasonHostNetwork, "with hostNetwork"}},
+		"it is left with two":               {inject.Plan{Notes: []inject.Note{network, port}}, finding{inject.ReasonHostNetwork, "with hostNetwork; PortCollision: port 8970"}},
+		"it would be refused":               {inject.Plan{Deny: &port, Notes: []inject.Note{network}}, finding{inject.ReasonPortCollision, "port 8970"}},
+		"it is left silently":               {inject.Plan{}, finding{}},
+	} {
+		if got, ok := judge(test.plan); got != test.want || ok != (test.want != finding{}) {
+			t.Errorf("%s: got %+v, %t", name, got, ok)
 		}
 	}
 }
