@@ -76,6 +76,18 @@ func TestNothingIsEvictedUnlessAskedFor(t *testing.T) {
 	}
 }
 
+func TestALeaderEvictsNothingAtFirst(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	w.makeWhileAway(of(newOwner(), "h1", agent("one")))
+	w.watch(Options{Evict: true}) // after a minute
+	w.tells("one RuntimeMissing")
+	w.sweeps()
+	if !w.lives("one") {
+		t.Error("the pod is gone")
+	}
+}
+
 func TestOnlyPodsThatAreMadeAgainWithTheRuntimeAreEvicted(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
