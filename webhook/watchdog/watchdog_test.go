@@ -115,6 +115,8 @@ func TestAReasonThatChangesIsToldAndOneThatPassesIsNot(t *testing.T) {
 	w.serve()
 	w.tells("early NoPolicy", "early RuntimeMissing")
 	w.counts(1, map[string]float64{"RuntimeMissing": 1})
+	w.status("early", corev1.PodSucceeded)
+	w.counts(0, nil)
 }
 
 // fakeDecider gives a plan, or fails.
