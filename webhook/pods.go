@@ -77,8 +77,8 @@ func (h *podHandler) decideFrom(ctx context.Context, r client.Reader, in inject.
 
 // respond tells the API server what to do, and the user why.
 func respond(pod *corev1.Pod, plan inject.Plan) admission.Response {
-	if plan.Deny != nil {
-		response := admission.Denied("vision-operator: " + plan.Deny.String())
+	if len(plan.Deny) > 0 {
+		response := admission.Denied("vision-operator: " + refusal(plan.Deny))
 		response.Result.Code = http.StatusForbidden
 		return response.WithWarnings(warnings(plan.Notes)...)
 	}
@@ -95,6 +95,15 @@ func respond(pod *corev1.Pod, plan inject.Plan) admission.Response {
 	jsonPatch := admissionv1.PatchTypeJSONPatch
 	response.Patch, response.PatchType = data, &jsonPatch
 	return response
+}
+
+// refusal is every problem in one line.
+func refusal(problems []inject.Note) string {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = strings.Map(printable, p.String())
+	}
+	return strings.Join(texts, "; ")
 }
 
 // maxWarnings bounds an answer: the API server cuts what exceeds 4 KiB in all.

@@ -160,6 +160,7 @@ func (e *effective) runtime(m *merge) {
 			e.profile.Runtime.Proxy.Passthrough = append(e.profile.Runtime.Proxy.Passthrough, router.PassthroughRule{Method: rule.Method, Path: rule.Path})
 		}
 	}
+	e.pods.SetBaseURLs = denied(m, "spec.runtime.proxy.setBaseURLs", false, DefaultSetBaseURLs, func(l *layer) *bool { return l.proxy.SetBaseURLs }) && proxy
 	e.profile.Runtime.MCP = denied(m, "spec.runtime.mcp", false, DefaultMCP, func(l *layer) *bool { return l.runtime.MCP })
 	e.pods.MCP = e.profile.Runtime.MCP
 	e.pods.Resources = pick(m, "spec.runtime.resources", func(l *layer) *corev1.ResourceRequirements { return l.runtime.Resources }).DeepCopy()

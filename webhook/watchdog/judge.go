@@ -58,8 +58,8 @@ func judge(plan inject.Plan) (finding, bool) {
 
 // problems are why a plan does not inject.
 func problems(plan inject.Plan) []inject.Note {
-	if plan.Deny != nil {
-		return []inject.Note{*plan.Deny}
+	if len(plan.Deny) > 0 {
+		return plan.Deny
 	}
 	return plan.Notes
 }

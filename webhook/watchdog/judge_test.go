@@ -55,7 +55,7 @@ func TestWhatIsTheMatterWithAPodIsWhatAdmissionWouldSay(t *testing.T) {
 		"it would be injected, with a note": {inject.Plan{Inject: true, Notes: []inject.Note{port}}, finding{ReasonRuntimeMissing, messageRuntimeMissing}},
 		"it is left with a warning":         {inject.Plan{Notes: []inject.Note{network}}, finding{inject.ReasonHostNetwork, "with hostNetwork"}},
 		"it is left with two":               {inject.Plan{Notes: []inject.Note{network, port}}, finding{inject.ReasonHostNetwork, "with hostNetwork; PortCollision: port 8970"}},
-		"it would be refused":               {inject.Plan{Deny: &port, Notes: []inject.Note{network}}, finding{inject.ReasonPortCollision, "port 8970"}},
+		"it would be refused":               {inject.Plan{Deny: []inject.Note{port}, Notes: []inject.Note{network}}, finding{inject.ReasonPortCollision, "port 8970"}},
 		"it is left silently":               {inject.Plan{}, finding{}},
 	} {
 		if got, ok := judge(test.plan); got != test.want || ok != (test.want != finding{}) {
