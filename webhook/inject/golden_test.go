@@ -50,8 +50,8 @@ type goldenOut struct {
 
 func TestGolden(t *testing.T) {
 	names := goldenNames(t)
-	if len(names) < 20 {
-		t.Fatalf("%s holds %d cases, want at least 20", goldenFolder, len(names))
+	if len(names) < 60 {
+		t.Fatalf("%s holds %d cases, want at least 60", goldenFolder, len(names))
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {

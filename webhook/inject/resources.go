@@ -52,6 +52,9 @@ func (d *decision) resources() corev1.ResourceRequirements {
 		want = *d.Settings.Resources.DeepCopy()
 	default:
 		want = DefaultResources()
+		if guaranteed(d.Pod) {
+			delete(want.Limits, corev1.ResourceCPU) // it would be requested, too
+		}
 	}
 	want.Claims = nil // claims are the pod's, which may have none
 	d.addEphemeralStorage(&want)
