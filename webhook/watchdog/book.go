@@ -46,7 +46,7 @@ func (b *book) note(pod types.UID, f finding) bool {
 		b.pods[pod] = e
 	}
 	e.found, e.sweep = f, b.sweep
-	if b.told >= eventsPerSweep {
+	if f.silent || b.told >= eventsPerSweep {
 		return false
 	}
 	for _, reason := range e.told {

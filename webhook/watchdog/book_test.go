@@ -25,11 +25,13 @@ func TestAPodIsToldOfOnceForEachReason(t *testing.T) {
 	b.open()
 	told(true, "a", missing)
 	told(true, "b", network)
+	told(false, "c", finding{reason: inject.ReasonHostNetwork, silent: true})
 	b.close()
 	b.open()
 	told(false, "a", missing)
 	told(true, "a", network)
 	told(false, "b", network)
+	told(true, "c", network) // no longer silent
 	b.close()
 	b.open()
 	told(false, "a", missing) // as before, once more

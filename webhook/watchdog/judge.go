@@ -27,6 +27,8 @@ const messageRuntimeMissing = "the pod was created without the vision runtime, p
 type finding struct {
 	reason  inject.Reason
 	message string
+	// silent says that it is counted and not told: so its policy's admission.mode asks.
+	silent bool
 }
 
 // watched reports whether a pod without the runtime counts: it has not ended, is
@@ -37,13 +39,13 @@ func watched(pod *corev1.Pod) bool {
 }
 
 // judge says what is the matter with a pod without the runtime, from what would
-// be done if it were made now; false when nothing is: nobody asks for the runtime
-// there any more, or its policy's admission.mode asks to be silent.
+// be done if it were made now; false when nothing is, since nobody asks for the
+// runtime there any more.
 func judge(plan inject.Plan) (finding, bool) {
 	if plan.Inject {
 		return finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}, true
 	}
-	notes := problems(plan)
+	notes := problems(plan.Steps)
 	if len(notes) == 0 {
 		return finding{}, false
 	}
@@ -53,15 +55,17 @@ func judge(plan inject.Plan) (finding, bool) {
 			texts[i] = n.String()
 		}
 	}
-	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; ")}, true
+	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; "), silent: len(plan.Deny)+len(plan.Notes) == 0}, true
 }
 
-// problems are why a plan does not inject.
-func problems(plan inject.Plan) []inject.Note {
-	if len(plan.Deny) > 0 {
-		return plan.Deny
+// problems are what checks found to be wrong.
+func problems(steps []inject.Step) (notes []inject.Note) {
+	for _, s := range steps {
+		if s.Outcome == inject.Failed {
+			notes = append(notes, s.Notes...)
+		}
 	}
-	return plan.Notes
+	return notes
 }
 
 // alike tells the pods for which one decision is enough: those of one template

@@ -47,16 +47,21 @@ func TestPodsThatEndedOrEndOrMirrorAFileAreNotWatched(t *testing.T) {
 func TestWhatIsTheMatterWithAPodIsWhatAdmissionWouldSay(t *testing.T) {
 	network := inject.Note{Reason: inject.ReasonHostNetwork, Message: "with hostNetwork"}
 	port := inject.Note{Reason: inject.ReasonPortCollision, Message: "port 8970"}
+	space := inject.Note{Reason: inject.ReasonNoWorkspace, Message: "upload only"}
+	steps := []inject.Step{{Check: "OptIn"}, {Check: "Workspaces", Outcome: inject.Noted, Notes: []inject.Note{space}},
+		{Check: "HostNetwork", Outcome: inject.Failed, Notes: []inject.Note{network}}, {Check: "Ports", Outcome: inject.Failed, Notes: []inject.Note{port}}}
+	const both = "with hostNetwork; PortCollision: port 8970"
 	for name, test := range map[string]struct {
 		plan inject.Plan
 		want finding // zero for none
 	}{
-		"it would be injected":              {inject.Plan{Inject: true}, finding{ReasonRuntimeMissing, messageRuntimeMissing}},
-		"it would be injected, with a note": {inject.Plan{Inject: true, Notes: []inject.Note{port}}, finding{ReasonRuntimeMissing, messageRuntimeMissing}},
-		"it is left with a warning":         {inject.Plan{Notes: []inject.Note{network}}, finding{inject.ReasonHostNetwork, "with hostNetwork"}},
-		"it is left with two":               {inject.Plan{Notes: []inject.Note{network, port}}, finding{inject.ReasonHostNetwork, "with hostNetwork; PortCollision: port 8970"}},
-		"it would be refused":               {inject.Plan{Deny: []inject.Note{port}, Notes: []inject.Note{network}}, finding{inject.ReasonPortCollision, "port 8970"}},
-		"it is left silently":               {inject.Plan{}, finding{}},
+		"it would be injected": {inject.Plan{Inject: true}, finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}},
+		"it would be injected, for what it lacks": {inject.Plan{Inject: true, Notes: []inject.Note{port}, Steps: steps},
+			finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}},
+		"it is left with warnings": {inject.Plan{Notes: []inject.Note{space, network, port}, Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both}},
+		"it would be refused":      {inject.Plan{Deny: []inject.Note{network, port}, Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both}},
+		"it is left silently":      {inject.Plan{Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both, silent: true}},
+		"it does not ask any more": {inject.Plan{Steps: []inject.Step{{Check: "OptIn", Outcome: inject.Ended, Notes: []inject.Note{{Reason: inject.ReasonNotOptedIn}}}}}, finding{}},
 	} {
 		if got, ok := judge(test.plan); got != test.want || ok != (test.want != finding{}) {
 			t.Errorf("%s: got %+v, %t", name, got, ok)

@@ -87,6 +87,20 @@ func TestInANamespaceThatOptedInOnlyPodsThatDidNotOptOutCount(t *testing.T) {
 	w.counts(1, map[string]float64{"RuntimeMissing": 1})
 }
 
+func TestWhereAPolicyIsSilentPodsThatCannotHaveTheRuntimeAreOnlyCounted(t *testing.T) {
+	w := newWorld(t)
+	objects := serving()
+	objects[1].(*v1alpha1.VisionPolicy).Spec.Admission = &v1alpha1.Admission{Mode: new(v1alpha1.AdmissionOff)}
+	w.create(objects...)
+	network := agent("network")
+	network.Spec.HostNetwork = true
+	w.create(network)
+	w.watch(Options{})
+	w.counts(1, map[string]float64{"HostNetwork": 1})
+	w.sweeps()
+	w.tells()
+}
+
 func TestPodsOfANamespaceThatDidNotOptInAreNotLookedAt(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
