@@ -91,6 +91,8 @@ type decision struct {
 	mode v1alpha1.AdmissionMode
 	// spoken says that the mode is a policy's.
 	spoken  bool
+	policy  string
+	serving compile.Verdict
 	profile *router.Profile
 	verdict compile.PolicyVerdict
 	shape   compile.PodProfile
@@ -159,8 +161,11 @@ func (d *decision) stopped() Plan {
 
 // refused is the plan that leaves the pod as it is.
 func (d *decision) refused() Plan {
-	plan := Plan{Incomplete: d.incomplete, Keys: d.keys, Steps: d.steps}
+	plan := Plan{Policy: d.policy, Serving: d.serving, Incomplete: d.incomplete, Keys: d.keys, Steps: d.steps}
 	problems := slices.Concat(d.obstacles, d.lacks)
+	if len(problems) > 0 {
+		plan.Mode = d.mode
+	}
 	switch {
 	case len(problems) == 0 || d.mode == v1alpha1.AdmissionOff:
 	case d.mode == v1alpha1.AdmissionEnforce:
@@ -180,6 +185,9 @@ func (d *decision) concluded() Plan {
 	d.begin(containerStep)
 	plan := Plan{
 		Inject:      true,
+		Policy:      d.policy,
+		Serving:     d.serving,
+		Mode:        d.mode,
 		Incomplete:  d.incomplete,
 		Profile:     d.profile.ID,
 		Container:   d.container(),

@@ -41,6 +41,7 @@ func notMirror(d *decision) bool {
 func servedByPolicy(d *decision) bool {
 	d.incomplete = true
 	id, serving := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
+	d.policy, d.serving = id, serving
 	if !serving.OK {
 		return d.stop(Reason(serving.Reason), "%s", serving.Message)
 	}

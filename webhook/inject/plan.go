@@ -63,14 +63,23 @@ type Settings struct {
 
 // Plan is what Apply does to a pod, and what its author is told.
 type Plan struct {
-	// Inject says whether the pod gets the runtime. Nothing but Deny, Notes,
-	// Incomplete, Keys and Steps is set without it.
+	// Inject says whether the pod gets the runtime. Nothing but Deny, Notes, Policy,
+	// Serving, Mode, Incomplete, Keys and Steps is set without it.
 	Inject bool
 	// Deny is why the pod must be refused, every problem at once; empty when it
 	// may be created.
 	Deny []Note
 	// Notes are what the pod's author should know, shown as admission warnings.
 	Notes []Note
+
+	// Policy is the ID of what serves the pod, as Profile, also where it is not
+	// accepted and became none; empty where nothing serves. Serving says why; it is
+	// zero where the chain ended before.
+	Policy  string
+	Serving compile.Verdict
+	// Mode is the admission.mode that was obeyed; empty where nobody asked for the
+	// runtime.
+	Mode v1alpha1.AdmissionMode
 
 	// Incomplete says that the decision rests on an object that was not there or
 	// not yet good, so that a fresher look at the API server may change it.
