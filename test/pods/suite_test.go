@@ -243,7 +243,7 @@ func eventually(t *testing.T, what string, check func() error) {
 
 // until waits until check has no complaint, and returns the last one it had.
 func until(check func() error) (err error) {
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
 		if err = check(); err == nil {
 			return nil
