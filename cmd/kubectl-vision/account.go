@@ -81,7 +81,10 @@ const (
 
 // now is what a pod of the cluster has.
 type now struct {
-	State   state  `json:"state"`
+	State state `json:"state"`
+	// Injected says that it has the runtime.
+	Injected bool `json:"injected"`
+	// Profile, Hash and Image are what injection noted, where it did.
 	Profile string `json:"profile"`
 	Hash    string `json:"hash"`
 	Image   string `json:"image"`
@@ -224,7 +227,7 @@ func runtimeOf(pod *corev1.Pod) (inject.Injection, bool) {
 // compare holds what a pod has against what it would get.
 func (q *question) compare(pod *corev1.Pod, plan *inject.Plan, would admission) *now {
 	has, injected := runtimeOf(pod)
-	n := &now{Profile: has.Profile, Hash: has.Hash, Image: has.Image, Differs: []string{}}
+	n := &now{Injected: injected, Profile: has.Profile, Hash: has.Hash, Image: has.Image, Differs: []string{}}
 	switch {
 	case would == admissionUnknown:
 		n.State = stateUnknown
@@ -268,35 +271,51 @@ func printed(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// without reports whether a pod has, or would have, no runtime although it may ask.
-func (a *account) without() bool {
+// falls reports whether a pod has, or would have, no runtime although it may ask,
+// and whether that is only not known.
+func (a *account) falls() (without, unknown bool) {
 	switch {
-	case a.Now != nil && a.Now.Hash != "" && a.Now.State != stateMissing && a.Now.State != stateWithout:
-		return false
+	case a.Now != nil && a.Now.Injected:
+		return false, false
+	case a.Admission == admissionUnknown:
+		return false, true
 	case a.Now != nil && a.Now.State == stateMissing:
-		return true
+		return true, false
 	}
-	return a.Admission != admissionInjected && a.Admission != admissionUnasked
+	return a.Admission != admissionInjected && a.Admission != admissionUnasked, false
 }
 
-// withoutError is pods that do not get the runtime.
-type withoutError struct{ pods []string }
+// withoutError is pods that do not get the runtime, and those of which nobody can
+// tell.
+type withoutError struct{ without, unknown []string }
 
 // Error names the pods.
 func (e *withoutError) Error() string {
-	return "explaining: without the vision runtime: " + strings.Join(e.pods, ", ")
+	var parts []string
+	if len(e.without) > 0 {
+		parts = append(parts, "without the vision runtime: "+strings.Join(e.without, ", "))
+	}
+	if len(e.unknown) > 0 {
+		parts = append(parts, "not known: "+strings.Join(e.unknown, ", "))
+	}
+	return "explaining: " + strings.Join(parts, "; ")
 }
 
 // shortfallOf is what makes the exit code 1.
 func shortfallOf(accounts []account) error {
-	var pods []string
+	e := &withoutError{}
 	for i := range accounts {
-		if a := &accounts[i]; a.without() {
-			pods = append(pods, fmt.Sprintf("%s %s/%s", a.Kind, a.Namespace, a.Name))
+		a := &accounts[i]
+		name := fmt.Sprintf("%s %s/%s", a.Kind, a.Namespace, a.Name)
+		switch without, unknown := a.falls(); {
+		case without:
+			e.without = append(e.without, name)
+		case unknown:
+			e.unknown = append(e.unknown, name)
 		}
 	}
-	if len(pods) == 0 {
+	if len(e.without)+len(e.unknown) == 0 {
 		return nil
 	}
-	return &withoutError{pods: pods}
+	return e
 }

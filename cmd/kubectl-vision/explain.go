@@ -32,6 +32,8 @@ without a namespace belong to --namespace. A Secret that they do not hold is not
 judged. What the API server fills in before it asks, such as the defaults of a
 LimitRange for the pod's own containers, is not known.
 
+The first check, Webhook, is whether admission is asked at all: by the cluster's
+webhook configuration, and by the namespaces that it and the operator leave out.
 The outcome of a check is
   Passed   nothing stands in the way
   Noted    the pod is served, and its author should know something
@@ -52,6 +54,7 @@ A pod of the cluster besides has a state
   Missing   it would get the runtime now, and has none; likewise
   Leftover  it has the runtime, and would not get it now
   Without   it has no runtime, and would get none
+  Unknown   what it would get depends on what could not be read
 
 With -o json an object is printed whose key pods is a list, each of it with kind,
 namespace, name, policy, mode, checks, admission, refusal, warnings, now and

@@ -154,7 +154,7 @@ func (n *now) sentence() string {
 	case stateWithout:
 		return "Without: the pod has no runtime"
 	}
-	if n.Hash != "" {
+	if n.Injected {
 		return "Unknown: the pod has the runtime; whether it would get the same depends on what could not be read"
 	}
 	return "Unknown: the pod has no runtime; whether it would get it depends on what could not be read"
