@@ -117,7 +117,8 @@ type VisionPolicySpec struct {
 	// model failed in a way that may pass: no connection, a timeout, too many
 	// requests, a server's own error. Only these are tried, each under the
 	// allow-lists and its own limits; a model that a call names never falls back.
-	// One that cannot serve is passed over, and status says why.
+	// One that cannot serve is passed over, and status says why. An empty list says
+	// that none is meant, whatever baselines name.
 	//
 	// Rules: at most 8 different routes; auto is not one of them, and the default
 	// is not tried a second time.

@@ -46,6 +46,9 @@ func isReserved(dir string) bool {
 	return slices.ContainsFunc(reserved, func(r string) bool { return within(dir, r) || within(r, dir) })
 }
 
+// Reserved reports whether no pod gets a directory as a workspace, whatever it mounts there.
+func Reserved(dir string) bool { return !path.IsAbs(dir) || isReserved(path.Clean(dir)) }
+
 // within reports whether the clean absolute path p is dir or lies below it.
 func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")

@@ -108,18 +108,17 @@ func cacheWarnings(c *v1alpha1.Cache, r *corev1.ResourceRequirements) []string {
 	return w
 }
 
-// admissionWarnings are about whom Enforce may refuse.
+// admissionWarnings are about a baseline that may refuse pods of namespaces whose
+// owners never said so. For an ordinary policy, Enforce is what its owners chose.
 func admissionWarnings(spec *v1alpha1.VisionPolicySpec) []string {
-	if spec.Admission == nil || !is(spec.Admission.Mode, v1alpha1.AdmissionEnforce) || !selectsAll(spec.PodSelector) {
+	if spec.NamespaceSelector == nil || spec.Admission == nil || !is(spec.Admission.Mode, v1alpha1.AdmissionEnforce) || !selectsAll(spec.PodSelector) {
 		return nil
 	}
-	switch {
-	case spec.NamespaceSelector == nil:
-		return []string{"spec.admission.mode: Enforce without a podSelector refuses every pod of the namespace that opts in, while the policy cannot serve it"}
-	case selectsAll(spec.NamespaceSelector):
-		return []string{"spec.admission.mode: Enforce in a baseline of every namespace refuses every pod of the cluster that opts in and cannot be served, unless a policy of its namespace sets another mode"}
+	whose := "of its namespaces"
+	if selectsAll(spec.NamespaceSelector) {
+		whose = "of the cluster"
 	}
-	return []string{"spec.admission.mode: Enforce in a baseline refuses every pod of its namespaces that opts in and cannot be served, unless a policy of the namespace sets another mode"}
+	return []string{"spec.admission.mode: Enforce in a baseline refuses every pod " + whose + " that opts in and cannot be served, unless a policy of its namespace sets another mode"}
 }
 
 // selectsAll reports whether a selector says nothing.

@@ -133,11 +133,11 @@ func TestWarningsOfWhomEnforceRefuses(t *testing.T) {
 		spec v1alpha1.VisionPolicySpec
 		want []string
 	}{
-		"all pods of a namespace":           {v1alpha1.VisionPolicySpec{Admission: enforce, PodSelector: &metav1.LabelSelector{}}, []string{"spec.admission.mode: Enforce without a podSelector"}},
+		"all pods of a namespace":           {v1alpha1.VisionPolicySpec{Admission: enforce, PodSelector: &metav1.LabelSelector{}}, nil},
 		"some pods":                         {v1alpha1.VisionPolicySpec{Admission: enforce, PodSelector: some}, nil},
 		"all pods, with a warning":          {v1alpha1.VisionPolicySpec{Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionWarn)}}, nil},
-		"all pods of the cluster":           {v1alpha1.VisionPolicySpec{Admission: enforce, NamespaceSelector: &metav1.LabelSelector{}}, []string{"spec.admission.mode: Enforce in a baseline of every namespace"}},
-		"all pods of namespaces by a label": {v1alpha1.VisionPolicySpec{Admission: enforce, NamespaceSelector: some}, []string{"spec.admission.mode: Enforce in a baseline refuses"}},
+		"all pods of the cluster":           {v1alpha1.VisionPolicySpec{Admission: enforce, NamespaceSelector: &metav1.LabelSelector{}}, []string{"spec.admission.mode: Enforce in a baseline refuses every pod of the cluster"}},
+		"all pods of namespaces by a label": {v1alpha1.VisionPolicySpec{Admission: enforce, NamespaceSelector: some}, []string{"spec.admission.mode: Enforce in a baseline refuses every pod of its namespaces"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			warned(t, PolicyWarnings(&v1alpha1.VisionPolicy{Spec: c.spec}), c.want)
