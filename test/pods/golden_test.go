@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,6 +132,7 @@ func compareGolden(t *testing.T, folder string) {
 	pod, want := &corev1.Pod{}, goldenOut{}
 	g.read("pod.yaml", pod)
 	g.read("out.yaml", &want)
+	g.awaitLimitRange(pod, want.Pod)
 	g.warned.all()
 	err := g.try(pod)
 	if got := g.warned.all(); !slices.Equal(got, want.Warnings) {
@@ -211,6 +214,25 @@ func (g *golden) makeObjects() error {
 		}
 	}
 	return nil
+}
+
+// awaitLimitRange waits until the operator has heard of the case's LimitRange, if
+// it has one that makes a difference.
+func (g *golden) awaitLimitRange(pod, want *corev1.Pod) {
+	g.Helper()
+	if !slices.ContainsFunc(documents(g.T, filepath.Join(g.folder, "objects.yaml")), func(data []byte) bool { return bytes.Contains(data, []byte("kind: LimitRange\n")) }) {
+		return
+	}
+	eventually(g.T, "waiting for the operator to hear of the LimitRange", func() error {
+		probe := pod.DeepCopy()
+		if err := g.try(probe, client.DryRunAll); err != nil {
+			return err
+		}
+		if got := runtimeOf(probe).Resources; !equality.Semantic.DeepEqual(got, runtimeOf(want).Resources) {
+			return fmt.Errorf("the runtime has %v", got)
+		}
+		return nil
+	})
 }
 
 func (g *golden) renamed(data []byte) []byte {

@@ -175,3 +175,24 @@ func TestAPodThatNamesNeitherItselfNorItsNamespaceIsInjected(t *testing.T) {
 		}
 	}
 }
+
+func TestDefaultsOfALimitRangeDoNotMakeTheRuntimeExceedResourcesOfTheWholePod(t *testing.T) {
+	u := newServedTeam(t)
+	u.make(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+		Type: corev1.LimitTypeContainer, Default: amounts("cpu=2", "memory=2Gi"), DefaultRequest: amounts("cpu=500m", "memory=200Mi"),
+	}}}})
+	pod := sized("agent", "cpu=400m", "memory=100Mi")
+	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu=500m", "memory=128Mi"), Limits: amounts("cpu=1", "memory=128Mi")}
+	// Until the API server and the operator have heard of the LimitRange.
+	eventually(t, "waiting for the LimitRange", func() error {
+		bare, probe := unlabelled("bare"), pod.DeepCopy()
+		if err := u.try(bare, client.DryRunAll); err != nil || bare.Spec.Containers[0].Resources.Limits == nil {
+			return fmt.Errorf("a pod without limits gets none (%v)", err)
+		}
+		return u.try(probe, client.DryRunAll)
+	})
+	c := u.injects(pod)
+	if q := c.Resources.Limits.Memory(); q.String() != "128Mi" || !c.Resources.Requests.Cpu().IsZero() {
+		t.Errorf("the runtime has %v", c.Resources)
+	}
+}

@@ -28,7 +28,8 @@ type Input struct {
 	// admission request need not name it itself.
 	Namespace       string
 	NamespaceLabels map[string]string
-	// Policies are the VisionPolicies of Namespace, as given to compile.
+	// Policies are compile.Servers: the VisionPolicies of Namespace, then the
+	// baselines that may serve there, the most specific first.
 	Policies []v1alpha1.VisionPolicy
 	// Compiled is compile's output for Namespace.
 	Compiled compile.Output
