@@ -16,7 +16,9 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,7 +95,7 @@ const pause = 200 * time.Millisecond
 // measure sends b.N requests by so many clients. The times of several begin when the
 // request is due, so that what waits for a processor counts.
 func (h *benched) measure(b *testing.B, concurrency int) {
-	body := reviewBody(b, h.namespace, agent(optIn))
+	body := reviewBody(b, h.namespace, typical(optIn))
 	if got := answer(h, body); got.Code != http.StatusOK {
 		b.Fatal(got.Body)
 	}
@@ -138,6 +140,27 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// typical is a pod as a Deployment of an agent makes it: with an owner, resources,
+// probes and some environment.
+func typical(labels ...string) *corev1.Pod {
+	pod := agent(labels...)
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "agent-6c9f7d5b8", UID: "6f3b7e0a-3f0e-4f5c-9d59-3a1f2c4b5d6e", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	pod.Labels["pod-template-hash"] = "6c9f7d5b8"
+	pod.Annotations = map[string]string{"prometheus.io/scrape": "true", "prometheus.io/port": "9090"}
+	c := &pod.Spec.Containers[0]
+	c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}
+	c.Resources = corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("256Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+	}
+	healthz := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http")}}
+	c.ReadinessProbe, c.LivenessProbe = &corev1.Probe{ProbeHandler: healthz}, &corev1.Probe{ProbeHandler: healthz, InitialDelaySeconds: 10}
+	for i := range 8 {
+		c.Env = append(c.Env, corev1.EnvVar{Name: fmt.Sprintf("AGENT_SETTING_%d", i), Value: "a-value-of-usual-length"})
+	}
+	return pod
 }
 
 func createPolicies(b *testing.B) {
