@@ -58,7 +58,8 @@ type Settings struct {
 	// that the runtime trusts besides the public CAs; empty means none. A pod
 	// whose namespace lacks it starts without.
 	CAConfigMap string
-	// Resources are what a policy without its own asks for; nil means DefaultResources.
+	// Resources are what is asked for of resources that the policy does not speak of,
+	// and DefaultResources of those of which neither speaks.
 	Resources *corev1.ResourceRequirements
 }
 
