@@ -38,7 +38,7 @@ func TestACertificateOfOnesOwnIsMountedServedAndTrusted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := helm(t, "vision-system", test.set...)
-			deployment := unstructured.Unstructured{Object: all["Deployment/vision-system/vision-operator"]}
+			deployment := unstructured.Unstructured{Object: all["Deployment/vision-system/vision-operator-webhook"]}
 			containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 			operator := containers[0].(map[string]any)
 			args, _, _ := unstructured.NestedStringSlice(operator, "args")
