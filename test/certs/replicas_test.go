@@ -208,8 +208,9 @@ func (b *balancer) forward(from net.Conn) {
 	done := make(chan struct{}, 2)
 	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 		go func() {
-			io.Copy(pair[0], pair[1])
-			pair[0].(*net.TCPConn).CloseWrite()
+			// Who closes first is no concern of a balancer's.
+			_, _ = io.Copy(pair[0], pair[1])
+			_ = pair[0].(*net.TCPConn).CloseWrite()
 			done <- struct{}{}
 		}()
 	}

@@ -72,6 +72,18 @@ func TestALeafThatIsDueDuringTheOverlapIsSignedByTheOldCA(t *testing.T) {
 	checkTrusted(t, c, r, now, "127.0.0.1", "further.example")
 }
 
+func TestALeafDoesNotOutliveItsCA(t *testing.T) {
+	now := newClock().Now()
+	ca := born(t, now, time.Hour)
+	leaf, err := ca.sign(now, 2*time.Hour, []string{"webhook.example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !leaf.Leaf.NotAfter.Equal(ca.current().NotAfter) {
+		t.Errorf("the leaf holds until %s, its CA until %s", leaf.Leaf.NotAfter, ca.current().NotAfter)
+	}
+}
+
 func TestAReplicaOutlivesTheLossOfItsRightToReadTheSecret(t *testing.T) {
 	now, refused := newClock(), false
 	c := installed().WithInterceptorFuncs(interceptor.Funcs{

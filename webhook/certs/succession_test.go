@@ -37,6 +37,7 @@ func TestWhichCATheSecretShouldHold(t *testing.T) {
 	mine, theirs, old := born(t, now, year), born(t, now, year), born(t, now.Add(-year/4*3), year)
 	ahead := born(t, now.Add(time.Hour), year)
 	gone := born(t, now.Add(-2*year), year).current()
+	justGone := born(t, now.Add(-year-time.Minute), year).current()
 	foreign := *theirs.current()
 	foreign.Subject.CommonName = "somebody else's"
 	list := func(of ...*authority) []*x509.Certificate {
@@ -76,7 +77,8 @@ func TestWhichCATheSecretShouldHold(t *testing.T) {
 		"without a memory those of ours in the caBundles stay trusted": {
 			succession: succession{bundled: []*x509.Certificate{mine.current(), &foreign, gone, old.current()}}, trusted: list(mine, old), writes: true,
 		},
-		"what has expired goes": {found: with(theirs, gone), keeps: theirs, trusted: list(theirs), writes: true},
+		"what has only just expired stays, for other clocks": {found: with(theirs, justGone), keeps: theirs, trusted: []*x509.Certificate{theirs.current(), justGone}},
+		"what has expired goes":                              {found: with(theirs, gone), keeps: theirs, trusted: list(theirs), writes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.succession.now = now

@@ -71,7 +71,7 @@ func (d *decision) resources() corev1.ResourceRequirements {
 // it asks for nothing explicitly, and is limited to what the pod is.
 func (d *decision) withinPod(whole *corev1.ResourceRequirements) corev1.ResourceRequirements {
 	if !slices.ContainsFunc(d.LimitRanges, boundsContainers) {
-		return d.weightless(whole)
+		return d.weightless()
 	}
 	want := DefaultResources()
 	for name, limit := range want.Limits {
@@ -84,14 +84,15 @@ func (d *decision) withinPod(whole *corev1.ResourceRequirements) corev1.Resource
 	return want
 }
 
-// weightless are zero of the resources that every other container limits and the
-// pod as a whole does not: since 1.37 the API server limits such a pod to what its
-// containers have together, but only if all of them have a limit. Zero adds nothing
-// to that, and a kubelet takes it for the pod's limit.
-func (d *decision) weightless(whole *corev1.ResourceRequirements) corev1.ResourceRequirements {
+// weightless are zero of the resources that every other container limits: where the
+// pod as a whole has no such limit, the API server makes it, since 1.37, of those of
+// its containers, but only if all of them have one. Zero adds nothing to that, and a
+// kubelet takes it for the pod's limit. It is there with a limit of the pod's as well,
+// so that a copy of the pod, which has that limit, is the same.
+func (d *decision) weightless() corev1.ResourceRequirements {
 	var want corev1.ResourceRequirements
 	for name, q := range DefaultResources().Limits {
-		if _, limited := whole.Limits[name]; !limited && everyLimit(d.Pod, name) {
+		if everyLimit(d.Pod, name) {
 			set(&want.Requests, name, resource.Quantity{Format: q.Format})
 			set(&want.Limits, name, resource.Quantity{Format: q.Format})
 		}
