@@ -66,7 +66,7 @@ func install(t *testing.T, address string) (client.WithWatch, *rest.Config) {
 	if _, err := cluster.Kubectl(t.Context(), "", "apply", "-n", operatorNamespace, "-k", "../../config/rbac"); err != nil {
 		t.Fatal(err)
 	}
-	operator, err := cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
+	operator, err := cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator-webhook",
 		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
 	if err != nil {
 		t.Fatal(err)

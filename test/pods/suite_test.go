@@ -107,6 +107,10 @@ func prepare(ctx context.Context) (err error) {
 	if err := cluster.Install(ctx, operatorNamespace, "../../config/rbac"); err != nil {
 		return err
 	}
+	// Webhooks and watchdog run in one process here.
+	if _, err := cluster.Kubectl(ctx, "", "apply", "-f", "../../config/local/webhook_role.yaml"); err != nil {
+		return err
+	}
 	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
 		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
 	if err != nil {
