@@ -21,6 +21,8 @@ type Injection struct {
 	Hash string `json:"hash"`
 	// Image is the runtime's image, as this project asked for it.
 	Image string `json:"image,omitempty"`
+	// Agent is the container whose workspaces are read; empty when there is none.
+	Agent string `json:"agent,omitempty"`
 	// Keys are the keys that are mounted, named by compile.KeyName.
 	Keys []string `json:"keys,omitempty"`
 }
@@ -91,7 +93,7 @@ func Apply(pod *corev1.Pod, plan Plan) *corev1.Pod {
 }
 
 func annotation(plan Plan) string {
-	data, err := json.Marshal(Injection{Profile: plan.Profile, Hash: plan.Hash, Image: plan.Container.Image, Keys: mountedKeys(plan.Volumes)})
+	data, err := json.Marshal(Injection{Profile: plan.Profile, Hash: plan.Hash, Image: plan.Container.Image, Agent: plan.Agent, Keys: mountedKeys(plan.Volumes)})
 	if err != nil {
 		// Strings are always JSON.
 		panic("inject: encoding the annotation: " + err.Error())

@@ -85,7 +85,7 @@ func checkRoute(d *decision) {
 	}
 }
 
-// checkCredentials says what is wrong with the keys that the container mounts: a
+// checkCredentials says what is wrong with the keys that the container needs: a
 // lack for the key of the default route, and a word of warning for others, without
 // which the pod is served all the same.
 func checkCredentials(d *decision) {

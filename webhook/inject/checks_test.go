@@ -4,6 +4,7 @@
 package inject
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +80,43 @@ func withTwoProviders(t *testing.T, mode v1alpha1.AdmissionMode) Input {
 	objects := compile.Input{Namespace: in.Namespace, OperatorNamespace: "vision-system", Providers: providers, Policies: []v1alpha1.VisionPolicy{policy}}
 	in.Policies, in.Compiled = compile.Servers(objects), compile.Compile(objects)
 	return in
+}
+
+func TestAPolicyThatIsNotAcceptedHasTheModeOfItsBaseline(t *testing.T) {
+	baseline := func(name string, mode v1alpha1.AdmissionMode, labels map[string]string) v1alpha1.VisionPolicy {
+		p := v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "vision-system", Name: name}}
+		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: labels}
+		if mode != "" {
+			p.Spec.Admission = &v1alpha1.Admission{Mode: &mode}
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		own       v1alpha1.AdmissionMode
+		baselines []v1alpha1.VisionPolicy
+		want      v1alpha1.AdmissionMode
+	}{
+		"nobody says one: Warn":           {"", nil, v1alpha1.AdmissionWarn},
+		"its own comes first":             {v1alpha1.AdmissionOff, []v1alpha1.VisionPolicy{baseline("a", v1alpha1.AdmissionEnforce, nil)}, v1alpha1.AdmissionOff},
+		"else the baseline's":             {"", []v1alpha1.VisionPolicy{baseline("a", v1alpha1.AdmissionEnforce, nil)}, v1alpha1.AdmissionEnforce},
+		"else the most specific's of two": {"", []v1alpha1.VisionPolicy{baseline("a", v1alpha1.AdmissionOff, nil), baseline("b", v1alpha1.AdmissionEnforce, map[string]string{"team": "x"})}, v1alpha1.AdmissionEnforce},
+		"one that says none is passed":    {"", []v1alpha1.VisionPolicy{baseline("a", v1alpha1.AdmissionEnforce, nil), baseline("b", "", map[string]string{"team": "x"})}, v1alpha1.AdmissionEnforce},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := readGolden(t, filepath.Join(goldenFolder, "policy-not-accepted"))
+			in.NamespaceLabels = map[string]string{"team": "x"}
+			if c.own != "" {
+				in.Policies[0].Spec.Admission = &v1alpha1.Admission{Mode: &c.own}
+			}
+			objects := compile.Input{Namespace: in.Namespace, NamespaceLabels: in.NamespaceLabels, OperatorNamespace: "vision-system",
+				Policies: append(in.Policies, c.baselines...)}
+			in.Policies, in.Compiled = compile.Servers(objects), compile.Compile(objects)
+			plan := Decide(in)
+			if plan.Inject || plan.Mode != c.want || (len(plan.Deny) > 0) != (c.want == v1alpha1.AdmissionEnforce) {
+				t.Errorf("got mode %s, denied %v, injected %v, want mode %s", plan.Mode, plan.Deny, plan.Inject, c.want)
+			}
+		})
+	}
 }
 
 func TestEveryCheckIsAStepOfAPodThatIsInjected(t *testing.T) {

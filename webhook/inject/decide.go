@@ -197,6 +197,9 @@ func (d *decision) concluded() Plan {
 		SetBaseURLs: d.shape.SetBaseURLs,
 		Keys:        d.keys,
 	}
+	if d.work.agent != nil {
+		plan.Agent = d.work.agent.Name
+	}
 	plan.Hash = hash(&plan)
 	d.compareWithEarlier(plan.Hash)
 	if d.mode != v1alpha1.AdmissionOff {

@@ -9,6 +9,7 @@ import (
 	"math/rand"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,7 +152,10 @@ func TestAContainerThatAnotherWebhookRewroteIsLeftAsItIs(t *testing.T) {
 	i := len(rewritten.Spec.InitContainers) - 1
 	rewritten.Spec.InitContainers[i].Image = "mirror.example/vision-runtime:v1"
 	rewritten.Spec.InitContainers = append(rewritten.Spec.InitContainers, corev1.Container{Name: "late"})
-	rewritten.Spec.Containers = append(rewritten.Spec.Containers, corev1.Container{Name: "mesh"})
+	// The mesh's proxy comes first, and might be taken for the agent.
+	rewritten.Spec.Containers = slices.Insert(rewritten.Spec.Containers, 0, corev1.Container{
+		Name: "mesh", VolumeMounts: []corev1.VolumeMount{{Name: rewritten.Spec.Volumes[0].Name, MountPath: "/mesh"}},
+	})
 	rewritten.Spec.Volumes = rewritten.Spec.Volumes[:1]
 
 	in.Pod = rewritten
@@ -160,7 +164,7 @@ func TestAContainerThatAnotherWebhookRewroteIsLeftAsItIs(t *testing.T) {
 	if diff := cmp.Diff(rewritten.Spec.InitContainers, again.Spec.InitContainers); diff != "" {
 		t.Errorf("init containers changed:\n%s", diff)
 	}
-	if !hasEnv(again.Spec.Containers[1].Env, compile.EnvRuntimeURL) {
+	if !hasEnv(again.Spec.Containers[0].Env, compile.EnvRuntimeURL) {
 		t.Error("the container that came late got no environment")
 	}
 	if diff := cmp.Diff(once.Spec.Volumes, again.Spec.Volumes); diff != "" {
@@ -198,6 +202,14 @@ func TestAKeyOfAnotherNamespaceIsToldAndNotMounted(t *testing.T) {
 		if v.Name == secretsVolume && len(v.Projected.Sources) != 0 {
 			t.Errorf("got sources %v, want none: one key is elsewhere and the other not of the profile", v.Projected.Sources)
 		}
+	}
+
+	verdict := in.Compiled.Policies["default"]
+	verdict.DefaultProvider = "platform/shared"
+	in.Compiled.Policies["default"] = verdict
+	in.Compiled.Pods["policy/default"] = compile.PodProfile{Admission: v1alpha1.AdmissionEnforce}
+	if plan := Decide(in); len(plan.Deny) != 1 || plan.Deny[0].Reason != ReasonCredentialNotMounted {
+		t.Errorf("Enforce denies %v, want the default model's key that cannot be mounted", plan.Deny)
 	}
 }
 

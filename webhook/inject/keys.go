@@ -32,13 +32,17 @@ func (d *decision) credentialsOfProfile(yield func(*router.Provider) bool) {
 }
 
 // mountedKeys are the keys of the profile's providers. One in another namespace
-// cannot be mounted: the author is told.
+// cannot be mounted: the author is told, and it is a lack where the default route needs it.
 func (d *decision) mountedKeys() []Key {
 	var keys []Key
 	for p := range d.credentialsOfProfile {
 		c := p.Credential
 		if c.Namespace != d.Namespace {
-			d.tell(ReasonCredentialNotMounted, "provider %s: its key is in namespace %s, which this pod cannot mount; its models are refused here", p.Name, c.Namespace)
+			say := d.tell
+			if p.Name == d.verdict.DefaultProvider {
+				say = d.lack
+			}
+			say(ReasonCredentialNotMounted, "provider %s: its key is in namespace %s, which this pod cannot mount; its models are refused here", p.Name, c.Namespace)
 			continue
 		}
 		keys = append(keys, Key{Provider: p.Name, Namespace: c.Namespace, Secret: c.Secret, Key: c.Key})

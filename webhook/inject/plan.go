@@ -95,6 +95,8 @@ type Plan struct {
 
 	// Profile is the ID of the profile in the router document that serves the pod.
 	Profile string
+	// Agent is the container whose workspaces are read; empty when there is none.
+	Agent string
 	// Hash names Container and Volumes: "sha256:" and 64 hexadecimal digits.
 	Hash string
 	// Container is the whole desired container.

@@ -36,10 +36,9 @@ func DefaultResources() corev1.ResourceRequirements {
 // in every call.
 var guaranteedCPU = resource.MustParse("100m")
 
-// resources are, of each resource, what the policy says, else the operator, else
-// the defaults; as
-// requests equal to limits where anything else would cost the pod its Guaranteed
-// class; and within the pod's where it has resources as a whole.
+// resources are, of each resource, what the policy says, else the operator, else the
+// defaults; as requests equal to limits where anything else would cost the pod its
+// Guaranteed class; and within the pod's where it has resources as a whole.
 func (d *decision) resources() corev1.ResourceRequirements {
 	if r := d.Pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
 		if d.shape.Resources != nil {

@@ -90,19 +90,26 @@ func chooseWorkspaces(d *decision) {
 // defaultContainer is kubectl's annotation for the container that a pod is about.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
-// mainFirst are a pod's containers in order, but for the one that its author or a
-// mesh calls the main one, which comes first: a mesh may put its proxy, with
-// volumes of its own, before the agent.
+// mainFirst are a pod's containers in order, but for the one whose workspaces an
+// earlier injection read, and then the one that the pod's author or a mesh calls the
+// main one: another webhook may have put a proxy, with volumes of its own, before
+// the agent.
 func mainFirst(pod *corev1.Pod) []*corev1.Container {
-	out := make([]*corev1.Container, 0, len(pod.Spec.Containers))
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		if c.Name == pod.Annotations[defaultContainer] {
-			out = slices.Insert(out, 0, c)
-			continue
+	before, _ := injectionOf(pod)
+	rank := func(c *corev1.Container) int {
+		switch c.Name {
+		case before.Agent:
+			return 0
+		case pod.Annotations[defaultContainer]:
+			return 1
 		}
-		out = append(out, c)
+		return 2
 	}
+	out := make([]*corev1.Container, len(pod.Spec.Containers))
+	for i := range out {
+		out[i] = &pod.Spec.Containers[i]
+	}
+	slices.SortStableFunc(out, func(a, b *corev1.Container) int { return rank(a) - rank(b) })
 	return out
 }
 
