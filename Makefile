@@ -82,6 +82,10 @@ fuzz: ready ## Run every fuzz target for FUZZTIME=20s (FUZZ=runtime/probe to nar
 verify: ## Regenerate everything and fail when a file was stale; check format, modules, kustomize and Helm
 	@hack/verify
 
+.PHONY: e2e
+e2e: ## Run the end-to-end tests on a real cluster with the real images (root on Linux, or KUBECONFIG)
+	hack/e2e
+
 ##@ Build and run
 
 .PHONY: build
@@ -112,3 +116,11 @@ demo: ready ## Show the whole path on a real API server (KEEP=1 leaves it runnin
 ready:
 	@hack/deps
 	@hack/controlplane/assets >/dev/null
+
+.PHONY: cluster-up
+cluster-up: ## Start a real single-node Kubernetes on this machine (root on Linux; see hack/cluster/README.md)
+	@hack/cluster/up
+
+.PHONY: cluster-down
+cluster-down: ## Stop it and remove all that it left
+	@hack/cluster/down

@@ -4,7 +4,6 @@
 package controllers
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/secretkey"
 )
 
 // credential is what was found of a provider's key, in the terms of the
@@ -45,49 +45,23 @@ func (r *providerReconciler) readKey(ctx context.Context, p *v1alpha1.VisionProv
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: ref.Name}, &secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return unresolved(v1alpha1.ReasonSecretNotFound, "Secret %q does not exist in namespace %q", ref.Name, p.Namespace), nil
+		return judged(secretkey.NotFound(p.Namespace, ref.Name)), nil
 	case apierrors.IsForbidden(err):
-		c := unresolved(v1alpha1.ReasonSecretAccessDenied, "the operator may not read Secret %q in namespace %q", ref.Name, p.Namespace)
-		c.status = metav1.ConditionUnknown
-		return c, nil
+		return credential{status: metav1.ConditionUnknown, reason: v1alpha1.ReasonSecretAccessDenied, read: true,
+			message: fmt.Sprintf("the operator may not read Secret %q in namespace %q", ref.Name, p.Namespace)}, nil
 	case err != nil:
 		return credential{}, fmt.Errorf("reading Secret %s/%s: %w", p.Namespace, ref.Name, err)
 	}
-	c := judgeKey(&secret, ref)
+	c := judged(secretkey.Judge(&secret, ref.Key))
 	c.resourceVersion = secret.ResourceVersion
 	return c, nil
 }
 
-// judgeKey says whether a Secret's key can be a key. Messages tell the kind of
-// mistake and nothing of the value, its length included.
-func judgeKey(secret *corev1.Secret, ref *v1alpha1.SecretKeyReference) credential {
-	value, found := secret.Data[ref.Key]
-	switch {
-	case !found:
-		return unresolved(v1alpha1.ReasonSecretKeyNotFound, "Secret %q has no key %q", ref.Name, ref.Key)
-	case len(bytes.TrimSpace(value)) == 0:
-		return unresolved(v1alpha1.ReasonSecretKeyEmpty, "key %q of Secret %q is empty", ref.Key, ref.Name)
-	case len(bytes.TrimSpace(value)) != len(value):
-		return unresolved(v1alpha1.ReasonSecretKeyMalformed,
-			"key %q of Secret %q has white space or a newline around its value; `echo -n` or --from-file without a final newline avoids it", ref.Key, ref.Name)
-	case quoted(value):
-		return unresolved(v1alpha1.ReasonSecretKeyMalformed, "key %q of Secret %q has quotes around its value", ref.Key, ref.Name)
-	case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
-		return unresolved(v1alpha1.ReasonSecretKeyMalformed,
-			"key %q of Secret %q has a line break, a control character or a character beyond ASCII in its value, which no header can carry", ref.Key, ref.Name)
+// judged is a verdict that rests on a Secret.
+func judged(v secretkey.Verdict) credential {
+	status := metav1.ConditionFalse
+	if v.OK {
+		status = metav1.ConditionTrue
 	}
-	return credential{status: metav1.ConditionTrue, reason: v1alpha1.ReasonResolved, read: true,
-		message: fmt.Sprintf("key %q of Secret %q is there", ref.Key, ref.Name)}
-}
-
-// quoted reports whether a value begins and ends with the same quote.
-func quoted(value []byte) bool {
-	if len(value) < 2 || value[0] != value[len(value)-1] {
-		return false
-	}
-	return value[0] == '"' || value[0] == '\'' || value[0] == '`'
-}
-
-func unresolved(reason, message string, args ...any) credential {
-	return credential{status: metav1.ConditionFalse, reason: reason, message: fmt.Sprintf(message, args...), read: true}
+	return credential{status: status, reason: v.Reason, message: v.Message, read: true}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,8 +29,10 @@ type gathered struct {
 	served bool
 	// terminating says that the namespace is being deleted.
 	terminating bool
-	// router and env are what the API server holds under our two names; nil for nothing.
-	router, env *corev1.ConfigMap
+	// router is what the API server holds under its name, and variables what it
+	// holds under those of compile.VariableSets, in their order; nil for nothing.
+	router    *corev1.ConfigMap
+	variables []*corev1.ConfigMap
 }
 
 // gather reads what a namespace's router depends on; nil when the cache knows no
@@ -47,10 +50,19 @@ func (r *routerReconciler) gather(ctx context.Context, namespace string) (*gathe
 	if g.router, err = r.held(ctx, namespace, router.ConfigMapName, g.served); err != nil {
 		return nil, err
 	}
-	if g.env, err = r.held(ctx, namespace, compile.EnvConfigMapName, g.served); err != nil {
-		return nil, err
+	for _, set := range compile.VariableSets() {
+		held, err := r.held(ctx, namespace, set.Name, g.served)
+		if err != nil {
+			return nil, err
+		}
+		g.variables = append(g.variables, held)
 	}
 	return g, nil
+}
+
+// published are all the ConfigMaps under our names that are there.
+func (g *gathered) published() []*corev1.ConfigMap {
+	return slices.DeleteFunc(append([]*corev1.ConfigMap{g.router}, g.variables...), func(c *corev1.ConfigMap) bool { return c == nil })
 }
 
 // namespaceOf is a namespace's metadata; nil when there is none.

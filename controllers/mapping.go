@@ -186,5 +186,9 @@ func statusNews() predicate.Predicate {
 
 // isPublished reports whether an object has the name of one that we publish.
 func isPublished(object client.Object) bool {
-	return object.GetName() == router.ConfigMapName || object.GetName() == compile.EnvConfigMapName
+	switch object.GetName() {
+	case router.ConfigMapName, compile.EnvConfigMapName, compile.BaseURLsConfigMapName:
+		return true
+	}
+	return false
 }

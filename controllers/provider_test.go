@@ -164,40 +164,6 @@ func TestNoKeyIsEverWrittenAnywhere(t *testing.T) {
 	}
 }
 
-func TestJudgeKey(t *testing.T) {
-	tests := map[string]struct {
-		value  string
-		reason string
-	}{
-		"a key":                     {"sk-proj_abc.DEF-123+/=", v1alpha1.ReasonResolved},
-		"a space within":            {"Bearer abc", v1alpha1.ReasonResolved},
-		"a quote at one end":        {`abc"`, v1alpha1.ReasonResolved},
-		"one character":             {`"`, v1alpha1.ReasonResolved},
-		"nothing":                   {"", v1alpha1.ReasonSecretKeyEmpty},
-		"white space only":          {" \n", v1alpha1.ReasonSecretKeyEmpty},
-		"a final newline":           {"abc\n", v1alpha1.ReasonSecretKeyMalformed},
-		"a final carriage return":   {"abc\r\n", v1alpha1.ReasonSecretKeyMalformed},
-		"a leading space":           {" abc", v1alpha1.ReasonSecretKeyMalformed},
-		"double quotes":             {`"abc"`, v1alpha1.ReasonSecretKeyMalformed},
-		"single quotes":             {`'abc'`, v1alpha1.ReasonSecretKeyMalformed},
-		"a line break within":       {"abc\ndef", v1alpha1.ReasonSecretKeyMalformed},
-		"a control character":       {"abc\x00def", v1alpha1.ReasonSecretKeyMalformed},
-		"a key that is not in UTF8": {"abc\xff", v1alpha1.ReasonSecretKeyMalformed},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			secret := &corev1.Secret{Data: map[string][]byte{"api-key": []byte(test.value)}}
-			got := judgeKey(secret, &v1alpha1.SecretKeyReference{Name: "s", Key: "api-key"})
-			if got.reason != test.reason || (got.status == metav1.ConditionTrue) != (test.reason == v1alpha1.ReasonResolved) {
-				t.Errorf("got %+v, want %s", got, test.reason)
-			}
-			if len(test.value) > 3 && strings.Contains(got.message, strings.TrimSpace(test.value)) {
-				t.Errorf("the message tells the value: %s", got.message)
-			}
-		})
-	}
-}
-
 // A key that is rotated is as good as the one before: only the Secret's resourceVersion tells.
 func TestARotatedKeyShowsInTheStatusWithinTheRefreshInterval(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"api-key": []byte("sk-1")}}

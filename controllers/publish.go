@@ -61,13 +61,13 @@ func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router
 	case err != nil:
 		return pending, err
 	}
-	for _, held := range []*corev1.ConfigMap{g.router, g.env} {
-		if held != nil && !isOurs(held) {
+	for _, held := range g.published() {
+		if !isOurs(held) {
 			return publication{again: r.leftover, verdict: compile.Verdict{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
 				"ConfigMap %s exists without the label %s=%s and is not ours to write; remove it", held.Name, v1alpha1.ManagedByLabel, v1alpha1.ManagedBy)}}, nil
 		}
 	}
-	return r.putBoth(ctx, g, data, doc)
+	return r.putAll(ctx, g, data, doc)
 }
 
 // tooLarge is the publication of a document that is not published: the previous
@@ -86,15 +86,16 @@ func tooLarge(g *gathered) publication {
 	return holding(verdict, data, previous)
 }
 
-// putBoth writes the variables before the router, so that whoever waits for
-// the router finds both.
-func (r *routerReconciler) putBoth(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
+// putAll writes the variables before the router, so that whoever waits for the
+// router finds all.
+func (r *routerReconciler) putAll(ctx context.Context, g *gathered, data []byte, doc *router.Document) (publication, error) {
 	before := everProgrammed(g.own) || r.ledger.knows(g.input.Namespace)
-	env := wanted{namespace: g.input.Namespace, name: compile.EnvConfigMapName, data: compile.Env(), held: g.env, before: before}
 	document := wanted{namespace: g.input.Namespace, name: router.ConfigMapName,
 		data: map[string]string{router.Key: string(data)}, held: g.router, before: before}
-	if _, err := r.put(ctx, env); err != nil {
-		return r.terminating(err)
+	for i, set := range compile.VariableSets() {
+		if _, err := r.put(ctx, wanted{namespace: g.input.Namespace, name: set.Name, data: set.Data, held: g.variables[i], before: before}); err != nil {
+			return r.terminating(err)
+		}
 	}
 	live, err := r.put(ctx, document)
 	if err != nil {
@@ -231,9 +232,10 @@ func eventTarget(applied *applycorev1.ConfigMapApplyConfiguration) *corev1.Confi
 }
 
 // retire takes back a namespace's router: nothing is granted any more while
-// injected pods are left, and then both ConfigMaps go.
+// injected pods are left, and then the ConfigMaps go.
 func (r *routerReconciler) retire(ctx context.Context, g *gathered, doc *router.Document) (publication, error) {
-	if g.router == nil && g.env == nil {
+	published := g.published()
+	if len(published) == 0 {
 		return publication{}, nil
 	}
 	left, err := r.injectedPodsLeft(ctx, g.input.Namespace)
@@ -245,15 +247,12 @@ func (r *routerReconciler) retire(ctx context.Context, g *gathered, doc *router.
 		if err != nil {
 			return publication{}, err
 		}
-		if published, err := r.putBoth(ctx, g, data, doc); err != nil {
-			return published, err
+		if made, err := r.putAll(ctx, g, data, doc); err != nil {
+			return made, err
 		}
 		return publication{again: r.leftover}, nil
 	}
-	for _, held := range []*corev1.ConfigMap{g.router, g.env} {
-		if held == nil {
-			continue
-		}
+	for _, held := range published {
 		if err := r.remove(ctx, held); err != nil {
 			return publication{}, err
 		}

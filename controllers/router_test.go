@@ -55,6 +55,10 @@ func TestAPolicyIsPublishedAndSaysSo(t *testing.T) {
 	if err := w.get(&env, compile.EnvConfigMapName); err != nil || env.Data[compile.EnvMCPURL] != compile.MCPURL {
 		t.Errorf("got the variables %v (%v)", env.Data, err)
 	}
+	var urls corev1.ConfigMap
+	if err := w.get(&urls, compile.BaseURLsConfigMapName); err != nil || urls.Data["OPENAI_BASE_URL"] != compile.RuntimeURL+"/openai/v1" || len(urls.Data) != 6 {
+		t.Errorf("got the base URLs %v (%v)", urls.Data, err)
+	}
 }
 
 func TestABrokenProviderBesideAGoodOneTakesNothingWithIt(t *testing.T) {
@@ -321,6 +325,9 @@ func TestANamespaceThatStopsBeingServedGrantsNothingAndIsCleanedUpLater(t *testi
 		}
 		if err := w.get(&env, compile.EnvConfigMapName); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("the variables are still there"), err)
+		}
+		if err := w.get(&env, compile.BaseURLsConfigMapName); !apierrors.IsNotFound(err) {
+			return errors.Join(errors.New("the base URLs are still there"), err)
 		}
 		return nil
 	})

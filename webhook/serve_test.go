@@ -102,12 +102,13 @@ func benchHandler(t testing.TB) *podHandler {
 	p, q := provider(), policy(v1alpha1.AdmissionWarn)
 	p.Namespace, q.Namespace = "agents", "agents"
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(p, q, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "agents"}}).Build()
-	return &podHandler{scheme: scheme, cached: c, live: c, scope: gather.Scope{OperatorNamespace: operatorNamespace}, settings: inject.Settings{Image: "vision-runtime:v1"}}
+	decider := &Decider{Cached: c, Live: c, Scope: gather.Scope{OperatorNamespace: operatorNamespace}, Settings: inject.Settings{Image: "vision-runtime:v1"}}
+	return &podHandler{scheme: scheme, decider: decider}
 }
 
 func TestWhenTheAPIServerCannotBeReadTheFailurePolicyDecides(t *testing.T) {
 	handler := benchHandler(t)
-	handler.cached = interceptor.NewClient(handler.cached.(client.WithWatch), interceptor.Funcs{
+	handler.decider.Cached = interceptor.NewClient(handler.decider.Cached.(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			return errors.New("out of order")
 		},

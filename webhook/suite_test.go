@@ -275,7 +275,13 @@ func newUser(t *testing.T, labels ...string) *user {
 	if u.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
+	u.create(keySecret("sk-test"))
 	return u
+}
+
+// keySecret is the Secret that provider names.
+func keySecret(value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "openai-key"}, Data: map[string][]byte{"token": []byte(value)}}
 }
 
 // create makes objects in the user's namespace.

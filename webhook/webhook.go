@@ -11,6 +11,7 @@
 package webhook
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"strconv"
 
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -50,6 +52,8 @@ type Options struct {
 	// Runtime is what every injected container gets: image, pull policy and
 	// secrets, proxies, CA, default resources.
 	Runtime inject.Settings
+	// WithoutSecrets leaves the keys that pods would mount unlooked at.
+	WithoutSecrets bool
 	// Certificates may be left zero; its Namespace is filled in.
 	Certificates certs.Options
 }
@@ -58,8 +62,9 @@ type Options struct {
 // manager whose scheme knows both kinds, core/v1 and admissionregistration/v1.
 // Every replica serves; none of it waits for leadership.
 //
-// What the operator may do must include: get, list, watch of visionpolicies and
-// visionproviders; get of namespaces; get, list, watch, patch of the mutating and
+// What the operator may do must include: get, list, watch of visionpolicies,
+// visionproviders and namespaces; list, watch of limitranges; get of secrets, unless
+// WithoutSecrets, where pods shall be told of keys that are missing; get, list, watch, patch of the mutating and
 // validating webhook configurations named vision-operator (list and watch are
 // by metadata.name); and in its own namespace create of secrets, with get and
 // update of vision-operator-ca. With Certificates.Directory the last two are
@@ -83,7 +88,13 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("setting up the webhooks: %w", err)
 	}
 	scope := gather.Scope{OperatorNamespace: options.OperatorNamespace, Namespaces: options.Namespaces}
-	pods := &podHandler{scheme: mgr.GetScheme(), cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope, settings: options.Runtime}
+	decider := NewDecider(mgr, scope, options)
+	for name, kind := range informers() {
+		if _, err := mgr.GetCache().GetInformer(context.Background(), kind, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("setting up the webhooks: caching %s: %w", name, err)
+		}
+	}
+	pods := &podHandler{scheme: mgr.GetScheme(), decider: decider}
 	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope}
 	log := mgr.GetLogger().WithName("webhook")
 	server.Register(PodPath, serve(pods, log))
@@ -95,6 +106,15 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		mgr.AddReadyzCheck("webhook-certificate", certificates.Ready),
 		mgr.AddReadyzCheck("webhook-server", server.StartedChecker()),
 	)
+}
+
+// NewDecider is a Decider by a manager's cache and API server.
+func NewDecider(mgr ctrl.Manager, scope gather.Scope, options Options) *Decider {
+	d := &Decider{Cached: mgr.GetCache(), Live: mgr.GetAPIReader(), Scope: scope, Settings: options.Runtime}
+	if !options.WithoutSecrets {
+		d.Keys = NewKeys(mgr.GetAPIReader())
+	}
+	return d
 }
 
 func (o *Options) complete() error {

@@ -219,7 +219,7 @@ func controllerOptions(cfg configuration, missing *controllers.Missing) controll
 func watchdogOptions(mgr ctrl.Manager, cfg configuration, missing *controllers.Missing) watchdog.Options {
 	scope := gather.Scope{OperatorNamespace: cfg.operatorNamespace, Namespaces: cfg.watchNamespaces}
 	return watchdog.Options{
-		Decider:  &webhook.Decider{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Scope: scope, Settings: runtimeSettings(cfg)},
+		Decider:  webhook.NewDecider(mgr, scope, webhookOptions(cfg)),
 		Scope:    scope,
 		Count:    missing.Count,
 		Interval: cfg.watchdogInterval,
@@ -265,6 +265,7 @@ func webhookOptions(cfg configuration) webhook.Options {
 	return webhook.Options{
 		OperatorNamespace: cfg.operatorNamespace,
 		Namespaces:        cfg.watchNamespaces,
+		WithoutSecrets:    cfg.secretAccess == secretAccessNone,
 		Listen:            cfg.webhookListen,
 		Runtime:           runtimeSettings(cfg),
 		Certificates:      certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts},

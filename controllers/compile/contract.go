@@ -76,6 +76,8 @@ type PodProfile struct {
 	Admission     v1alpha1.AdmissionMode
 	// MCP says whether the tool is served at /mcp.
 	MCP bool
+	// SetBaseURLs says whether agents' SDKs are pointed at the proxy, which is on then.
+	SetBaseURLs bool
 }
 
 // Verdict is one decision in the terms of a condition: OK, Reason, Message.

@@ -67,6 +67,8 @@ const (
 	// DefaultProxy serves no model proxy: keys that agents do not hold are lent to
 	// them only where the platform team says so.
 	DefaultProxy = false
+	// DefaultSetBaseURLs leaves where agents' SDKs call to the agents.
+	DefaultSetBaseURLs = false
 
 	// DefaultInjectionMode shows an image to a model that takes images, and tells
 	// the others what it shows.

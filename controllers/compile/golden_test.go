@@ -93,6 +93,7 @@ type goldenPod struct {
 	CacheMaxBytes int64                        `json:"cacheMaxBytes"`
 	Admission     v1alpha1.AdmissionMode       `json:"admission"`
 	MCP           bool                         `json:"mcp"`
+	SetBaseURLs   bool                         `json:"setBaseURLs,omitempty"`
 }
 
 func goldenOf(in Input, out Output) goldenVerdicts {

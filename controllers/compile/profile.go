@@ -153,6 +153,7 @@ func (m *merge) cache() router.Cache {
 func (e *effective) runtime(m *merge) {
 	e.pods.Workspaces = firstList(m, "spec.runtime.workspaces", func(l *layer) []string { return l.runtime.Workspaces })
 	proxy := denied(m, "spec.runtime.proxy.enabled", false, DefaultProxy, func(l *layer) *bool { return l.proxy.Enabled })
+	e.pods.SetBaseURLs = denied(m, "spec.runtime.proxy.setBaseURLs", false, DefaultSetBaseURLs, func(l *layer) *bool { return l.proxy.SetBaseURLs }) && proxy
 	passthrough := firstList(m, "spec.runtime.proxy.passthrough", func(l *layer) []v1alpha1.ProxyPassthroughRule { return l.proxy.Passthrough })
 	if proxy {
 		e.profile.Runtime.Proxy = &router.Proxy{}

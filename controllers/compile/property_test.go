@@ -167,7 +167,7 @@ func checkOrigins(t *testing.T, out Output, profile string) {
 // for selectors, which say whom it serves, and what this build does not obey.
 func effectiveFields(at string, kind reflect.Type) []string {
 	switch at {
-	case "spec.podSelector", "spec.namespaceSelector", "spec.quotas", "spec.runtime.proxy.setBaseURLs":
+	case "spec.podSelector", "spec.namespaceSelector", "spec.quotas":
 		return nil
 	}
 	if kind.Kind() == reflect.Pointer {

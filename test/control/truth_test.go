@@ -120,13 +120,14 @@ func (t *truth) foreign(namespace string) bool {
 // checkRouter holds both ConfigMaps of a namespace against one compile.
 func (t *truth) checkRouter(namespace string, ever bool) error {
 	held, env := t.configMaps[namespace+"/"+router.ConfigMapName], t.configMaps[namespace+"/"+compile.EnvConfigMapName]
+	urls := t.configMaps[namespace+"/"+compile.BaseURLsConfigMapName]
 	if t.foreign(namespace) {
 		return nil
 	}
 	if !t.served(namespace) {
 		kept := ever && len(t.injected(namespace)) > 0 // nothing is granted to them any more
-		if !kept && (held != nil || env != nil) {
-			return fmt.Errorf("is not served, and has ConfigMaps: %t, %t", held != nil, env != nil)
+		if !kept && (held != nil || env != nil || urls != nil) {
+			return fmt.Errorf("is not served, and has ConfigMaps: %t, %t, %t", held != nil, env != nil, urls != nil)
 		}
 		if !kept {
 			return nil
@@ -136,11 +137,11 @@ func (t *truth) checkRouter(namespace string, ever bool) error {
 	switch {
 	case err != nil:
 		return err
-	case held == nil || env == nil:
-		return fmt.Errorf("lacks a ConfigMap: %t, %t", held != nil, env != nil)
+	case held == nil || env == nil || urls == nil:
+		return fmt.Errorf("lacks a ConfigMap: %t, %t, %t", held != nil, env != nil, urls != nil)
 	case held.Data[router.Key] != string(want):
 		return fmt.Errorf("the router is\n%s\nwant\n%s", held.Data[router.Key], want)
-	case !maps.Equal(env.Data, compile.Env()):
+	case !maps.Equal(env.Data, compile.Env()) || !maps.Equal(urls.Data, compile.BaseURLs()):
 		return fmt.Errorf("the variables are %v", env.Data)
 	case held.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy || env.Labels[v1alpha1.ManagedByLabel] != v1alpha1.ManagedBy:
 		return fmt.Errorf("a ConfigMap has lost its label")

@@ -8,6 +8,7 @@ package e2e
 import (
 	"crypto/sha256"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,7 +52,11 @@ func (w *world) aPolicyEditReachesTheRunningPod(t *testing.T) {
 	const edits = 100
 	pod := w.agent(t, team)
 	var took []time.Duration
+	// Edits come at any moment, and not each right after the one before was obeyed:
+	// the kubelet looks once a second.
+	random := rand.New(rand.NewPCG(1, 1))
 	for i := range edits {
+		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
 		if i%2 == 0 {
 			took = append(took, w.obeyed(t, pod, tight, http.StatusBadRequest))
 		} else {

@@ -194,7 +194,7 @@ func (f *fleet) expected(tb testing.TB) map[string]string {
 func (f *fleet) unpublish(tb testing.TB) {
 	tb.Helper()
 	inParallel(tb, namespaces, func(ctx context.Context, i int) error {
-		for _, name := range []string{router.ConfigMapName, compile.EnvConfigMapName} {
+		for _, name := range []string{router.ConfigMapName, compile.EnvConfigMapName, compile.BaseURLsConfigMapName} {
 			o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(i), Name: name}}
 			if err := suite.operator.Delete(ctx, o); err != nil && !apierrors.IsNotFound(err) {
 				return err

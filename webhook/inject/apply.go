@@ -75,7 +75,7 @@ func Apply(pod *corev1.Pod, plan Plan) *corev1.Pod {
 	applyVolumes(&out.Spec, &plan, same)
 	applyPullSecrets(&out.Spec, plan.PullSecrets)
 	for i := range out.Spec.Containers {
-		withAgentEnv(&out.Spec.Containers[i], plan.Env)
+		withAgentEnv(&out.Spec.Containers[i], &plan)
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}

@@ -155,7 +155,7 @@ func (d *decision) volumes() []corev1.Volume {
 	volumes := []corev1.Volume{
 		configMap(routerVolume, router.ConfigMapName),
 		{Name: secretsVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: d.keys(), DefaultMode: &everyone,
+			Sources: d.projections(), DefaultMode: &everyone,
 		}}},
 		{Name: cacheVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
 		{Name: tokenVolume, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{DefaultMode: &everyone}}},
@@ -164,30 +164,6 @@ func (d *decision) volumes() []corev1.Volume {
 		volumes = append(volumes, configMap(caVolume, d.Settings.CAConfigMap))
 	}
 	return volumes
-}
-
-// keys project the keys of the profile's providers. A key in another namespace
-// cannot be mounted: the author is told.
-func (d *decision) keys() []corev1.VolumeProjection {
-	yes := true
-	var sources []corev1.VolumeProjection
-	for i := range d.Compiled.Document.Providers {
-		p := &d.Compiled.Document.Providers[i]
-		c := p.Credential
-		if c == nil || !slices.ContainsFunc(d.profile.Providers, func(u router.ProviderUse) bool { return u.Provider == p.Name }) {
-			continue
-		}
-		if c.Namespace != d.Namespace {
-			d.tell(ReasonCredentialNotMounted, "provider %s: its key is in namespace %s, which this pod cannot mount; its models are refused here", p.Name, c.Namespace)
-			continue
-		}
-		sources = append(sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{
-			LocalObjectReference: corev1.LocalObjectReference{Name: c.Secret},
-			Items:                []corev1.KeyToPath{{Key: c.Key, Path: c.File}},
-			Optional:             &yes,
-		}})
-	}
-	return sources
 }
 
 // cacheSize is the size limit of the cache volume, whose content is uploads,

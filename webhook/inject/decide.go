@@ -6,255 +6,213 @@ package inject
 import (
 	"fmt"
 	"slices"
-	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
 	"github.com/visionoperator/vision-operator/runtime/router"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
-// Decide judges a pod by the checks, in order: the first that objects ends the
-// chain. What it then means depends on the check and on the policy's
-// admission.mode (Enforce refuses the pod, Warn lets it be with a warning, Off
-// lets it be silently).
+// Decide judges a pod by the checks, in order. The gates ask whether the runtime
+// is asked for and by which policy; the first that objects ends the chain. All
+// later checks are made whatever they find, so that a refusal names every problem
+// at once.
+//
+// What a problem means depends on the policy's admission.mode: Enforce refuses the
+// pod, Warn lets it be with warnings, Off lets it be silently. An obstacle, such as
+// hostNetwork, leaves the pod without the runtime where it is not refused; a lack,
+// such as a missing key, does not.
 func Decide(in Input) Plan {
 	d := &decision{Input: in, mode: v1alpha1.AdmissionWarn}
-	for _, check := range checks {
-		if outcome := check(d); outcome.note != nil {
-			return d.end(outcome)
+	for _, gate := range gates {
+		d.begin(gate.name)
+		if !gate.passes(d) {
+			return d.stopped()
 		}
 	}
-	return d.plan()
+	for _, c := range checks {
+		d.begin(c.name)
+		c.look(d)
+	}
+	return d.concluded()
 }
 
-// checks are the chain. Those before findPolicy are silent or speak for every
-// policy; those after it obey the policy's admission.mode.
-var checks = []func(*decision) outcome{
-	checkOptIn,
-	checkMirrorPod,
-	findPolicy,
-	findProfile,
-	checkWindows,
-	checkHostNetwork,
-	checkNames,
-	checkPorts,
-	chooseWorkspaces,
-	checkRoutes,
+// gate is a check that may end the chain.
+type gate struct {
+	name   string
+	passes func(*decision) bool
 }
+
+// check is one that never ends it.
+type check struct {
+	name string
+	look func(*decision)
+}
+
+// gates and checks are the chain. The gates before Policy are silent or speak for
+// every policy; what comes after obeys the policy's admission.mode.
+var (
+	gates = []gate{
+		{"OptIn", optedIn},
+		{"MirrorPod", notMirror},
+		{"Policy", servedByPolicy},
+		{"Profile", hasProfile},
+	}
+	checks = []check{
+		{"OperatingSystem", checkWindows},
+		{"HostNetwork", checkHostNetwork},
+		{"Names", checkNames},
+		{"Ports", checkPorts},
+		{"Workspaces", chooseWorkspaces},
+		{"Route", checkRoute},
+		{"Credentials", checkCredentials},
+	}
+)
+
+// CheckNames are the names of all checks, in order.
+func CheckNames() []string {
+	var names []string
+	for _, g := range gates {
+		names = append(names, g.name)
+	}
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
+	return append(names, containerStep)
+}
+
+// containerStep is the name of the last step, in which the container is made.
+const containerStep = "Container"
 
 // decision is what the chain gathers on its way.
 type decision struct {
 	Input
-	mode    v1alpha1.AdmissionMode
+	mode v1alpha1.AdmissionMode
+	// spoken says that the mode is a policy's.
+	spoken  bool
+	policy  string
+	serving compile.Verdict
 	profile *router.Profile
+	verdict compile.PolicyVerdict
 	shape   compile.PodProfile
 	work    workspaces
 	// volumesByName are the pod's, for chooseWorkspaces.
 	volumesByName map[string]*corev1.Volume
-	notes         []Note
+	keys          []Key
+
+	steps []Step
+	// notes are what the author of an injected pod is told; obstacles and lacks
+	// are what speaks against the pod.
+	notes, obstacles, lacks []Note
 	// incomplete becomes Plan.Incomplete.
 	incomplete bool
 }
 
-// outcome is what a check says: nothing, or why the chain ends.
-type outcome struct {
-	note   *Note
-	silent bool
+func (d *decision) begin(check string) {
+	d.steps = append(d.steps, Step{Check: check, Outcome: Passed})
 }
 
-func pass() outcome { return outcome{} }
-
-func stop(reason Reason, message string, args ...any) outcome {
-	return outcome{note: &Note{Reason: reason, Message: fmt.Sprintf(message, args...)}}
+// record keeps a finding in the present step, and raises its outcome.
+func (d *decision) record(o Outcome, reason Reason, message string, args ...any) Note {
+	step := &d.steps[len(d.steps)-1]
+	note := Note{Reason: reason, Message: fmt.Sprintf(message, args...)}
+	step.Notes = append(step.Notes, note)
+	step.Outcome = max(step.Outcome, o)
+	return note
 }
 
-func silently(reason Reason) outcome { return outcome{note: &Note{Reason: reason}, silent: true} }
-
-// end turns an objection into a plan that leaves the pod as it is.
-func (d *decision) end(o outcome) Plan {
-	switch {
-	case o.silent || d.mode == v1alpha1.AdmissionOff:
-		return Plan{Incomplete: d.incomplete}
-	case d.mode == v1alpha1.AdmissionEnforce:
-		return Plan{Incomplete: d.incomplete, Deny: o.note}
-	}
-	o.note.Message += "; the pod has no vision runtime"
-	return Plan{Incomplete: d.incomplete, Notes: append(d.notes, *o.note)}
-}
-
+// tell is something that the pod's author should know.
 func (d *decision) tell(reason Reason, message string, args ...any) {
-	d.notes = append(d.notes, Note{Reason: reason, Message: fmt.Sprintf(message, args...)})
+	d.notes = append(d.notes, d.record(Noted, reason, message, args...))
 }
 
-// plan builds the container once nothing objects.
-func (d *decision) plan() Plan {
+// obstruct is why the runtime cannot stand beside the pod.
+func (d *decision) obstruct(reason Reason, message string, args ...any) {
+	d.obstacles = append(d.obstacles, d.record(Failed, reason, message, args...))
+}
+
+// lack is why the policy cannot serve the pod as it is.
+func (d *decision) lack(reason Reason, message string, args ...any) {
+	d.lacks = append(d.lacks, d.record(Failed, reason, message, args...))
+}
+
+// stop ends the chain for a reason that the pod's author is told.
+func (d *decision) stop(reason Reason, message string, args ...any) bool {
+	d.obstacles = append(d.obstacles, d.record(Failed, reason, message, args...))
+	return false
+}
+
+// silently ends the chain for a reason that is nobody's mistake.
+func (d *decision) silently(reason Reason, message string) bool {
+	d.record(Ended, reason, "%s", message)
+	return false
+}
+
+// stopped is the plan of a chain that a gate ended.
+func (d *decision) stopped() Plan {
+	if !d.spoken && len(d.obstacles) > 0 && d.NamespaceLabels[v1alpha1.EnforceLabel] == "true" {
+		// No policy's admission.mode speaks, and the namespace wants no pod without
+		// the runtime that it asked for.
+		d.mode = v1alpha1.AdmissionEnforce
+	}
+	return d.refused()
+}
+
+// refused is the plan that leaves the pod as it is.
+func (d *decision) refused() Plan {
+	plan := Plan{Policy: d.policy, Serving: d.serving, Incomplete: d.incomplete, Keys: d.keys, Steps: d.steps}
+	problems := slices.Concat(d.obstacles, d.lacks)
+	if len(problems) > 0 {
+		plan.Mode = d.mode
+	}
+	switch {
+	case len(problems) == 0 || d.mode == v1alpha1.AdmissionOff:
+	case d.mode == v1alpha1.AdmissionEnforce:
+		plan.Deny = problems
+	default:
+		problems[0].Message += "; the pod has no vision runtime"
+		plan.Notes = slices.Concat(problems, d.notes)
+	}
+	return plan
+}
+
+// concluded is the plan after all checks.
+func (d *decision) concluded() Plan {
+	if len(d.obstacles) > 0 || len(d.lacks) > 0 && d.mode == v1alpha1.AdmissionEnforce {
+		return d.refused()
+	}
+	d.begin(containerStep)
 	plan := Plan{
 		Inject:      true,
+		Policy:      d.policy,
+		Serving:     d.serving,
+		Mode:        d.mode,
 		Incomplete:  d.incomplete,
 		Profile:     d.profile.ID,
 		Container:   d.container(),
 		Volumes:     d.volumes(),
 		PullSecrets: d.Settings.PullSecrets,
 		Env:         agentEnv(d.shape.MCP),
+		SetBaseURLs: d.shape.SetBaseURLs,
+		Keys:        d.keys,
 	}
 	plan.Hash = hash(&plan)
+	d.compareWithEarlier(plan.Hash)
 	if d.mode != v1alpha1.AdmissionOff {
-		plan.Notes = d.notes
+		plan.Notes = slices.Concat(d.lacks, d.notes)
 	}
+	plan.Steps = d.steps
 	return plan
 }
 
-func checkOptIn(d *decision) outcome {
-	if label, ok := d.Pod.Labels[v1alpha1.InjectLabel]; ok {
-		if label == v1alpha1.InjectEnabled {
-			return pass()
-		}
-		return silently(ReasonOptedOut)
+// compareWithEarlier says what an earlier injection of the pod was, for who reads the steps.
+func (d *decision) compareWithEarlier(hash string) {
+	switch before, ok := injectionOf(d.Pod); {
+	case !ok:
+	case before.Hash == hash:
+		d.record(Passed, ReasonAlreadyInjected, "the pod has this container already; it is left as it is, and what is missing is completed")
+	default:
+		d.record(Passed, ReasonOutdatedInjection, "the pod has an older container of the runtime, which is replaced")
 	}
-	if d.NamespaceLabels[v1alpha1.InjectLabel] == v1alpha1.InjectEnabled {
-		return pass()
-	}
-	return silently(ReasonNotOptedIn)
-}
-
-func checkMirrorPod(d *decision) outcome {
-	if _, ok := d.Pod.Annotations[corev1.MirrorPodAnnotationKey]; ok {
-		return silently(ReasonMirrorPod)
-	}
-	return pass()
-}
-
-// findPolicy finds the policy that serves the pod, or the baseline where no
-// policy does, and learns its admission.mode.
-func findPolicy(d *decision) outcome {
-	d.incomplete = true
-	id, serving := compile.Serving(d.Policies, d.Pod.Labels, d.Pod.Annotations[v1alpha1.PolicyAnnotation])
-	if !serving.OK {
-		return stop(Reason(serving.Reason), "%s", serving.Message)
-	}
-	d.mode = declaredMode(d.Policies, id)
-	verdict := d.Compiled.Verdict(id)
-	if verdict.Profile == "" {
-		return stop(ReasonPolicyNotAccepted, "%s, which serves the pod, is not accepted: %s", describe(id), verdict.Accepted.Message)
-	}
-	d.profile = findProfileByID(d.Compiled.Document, id)
-	return pass()
-}
-
-// declaredMode is the admission.mode that a policy itself declares: it counts
-// also when the policy is not accepted and no profile carries it.
-func declaredMode(policies []v1alpha1.VisionPolicy, id string) v1alpha1.AdmissionMode {
-	for i := range policies {
-		p := &policies[i]
-		if a := p.Spec.Admission; compile.ProfileOf(p) == id && a != nil && a.Mode != nil {
-			return *a.Mode
-		}
-	}
-	return v1alpha1.AdmissionWarn
-}
-
-// baselineKind begins the ID of a profile that a baseline became.
-var baselineKind = compile.BaselineProfileID("")
-
-// describe names the object behind a profile for people.
-func describe(id string) string {
-	if name, ok := strings.CutPrefix(id, baselineKind); ok {
-		return fmt.Sprintf("baseline %q", name)
-	}
-	return fmt.Sprintf("VisionPolicy %q", strings.TrimPrefix(id, "policy/"))
-}
-
-// findProfile takes the profile's pod-shaping part.
-func findProfile(d *decision) outcome {
-	if d.profile == nil {
-		return stop(ReasonPolicyNotAccepted, "the policy that serves the pod is in no router document")
-	}
-	d.incomplete = false
-	d.shape = d.Compiled.Pods[d.profile.ID]
-	if d.shape.Admission != "" {
-		d.mode = d.shape.Admission
-	}
-	return pass()
-}
-
-func findProfileByID(doc *router.Document, id string) *router.Profile {
-	if doc == nil {
-		return nil
-	}
-	for i := range doc.Profiles {
-		if doc.Profiles[i].ID == id {
-			return &doc.Profiles[i]
-		}
-	}
-	return nil
-}
-
-func checkWindows(d *decision) outcome {
-	spec := &d.Pod.Spec
-	if spec.OS != nil && spec.OS.Name == corev1.Windows || spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) {
-		return stop(ReasonWindows, "the runtime is a Linux container and the pod asks for Windows")
-	}
-	return pass()
-}
-
-func checkHostNetwork(d *decision) outcome {
-	if d.Pod.Spec.HostNetwork {
-		return stop(ReasonHostNetwork, "with hostNetwork the runtime's loopback would be the node's")
-	}
-	return pass()
-}
-
-// checkNames refuses to take a name that is the user's. A pod that carries our
-// annotation was injected before: there the init container and the volumes are ours.
-func checkNames(d *decision) outcome {
-	_, injected := injectionOf(d.Pod)
-	named := func(c corev1.Container) bool { return c.Name == ContainerName }
-	if slices.ContainsFunc(d.Pod.Spec.Containers, named) || !injected && slices.ContainsFunc(d.Pod.Spec.InitContainers, named) {
-		return stop(ReasonNameCollision, "the pod has a container of its own called %q", ContainerName)
-	}
-	for i := range d.Pod.Spec.Volumes {
-		if v := &d.Pod.Spec.Volumes[i]; !injected && isOurVolume(v.Name) {
-			return stop(ReasonNameCollision, "the pod has a volume of its own called %q", v.Name)
-		}
-	}
-	return pass()
-}
-
-func checkPorts(d *decision) outcome {
-	for _, list := range [][]corev1.Container{d.Pod.Spec.InitContainers, d.Pod.Spec.Containers} {
-		for i := range list {
-			if list[i].Name == ContainerName {
-				continue
-			}
-			for _, p := range list[i].Ports {
-				if p.Protocol != corev1.ProtocolUDP && p.Protocol != corev1.ProtocolSCTP && (p.ContainerPort == Port || p.ContainerPort == HealthPort) {
-					return stop(ReasonPortCollision, "container %q declares port %d, which the runtime needs", list[i].Name, p.ContainerPort)
-				}
-			}
-		}
-	}
-	return pass()
-}
-
-// checkRoutes tells of a profile that no model can serve. The runtime could
-// still stand there and wait for one, so only Enforce refuses. References that
-// resolve without a default route leave it to runtimes to discover a model.
-func checkRoutes(d *decision) outcome {
-	verdict := d.Compiled.Verdict(d.profile.ID)
-	// A baseline serves because no policy does, and one may have come a moment ago.
-	d.incomplete = !verdict.ResolvedRefs.OK || strings.HasPrefix(d.profile.ID, baselineKind)
-	reason, message, policy := Reason(verdict.ResolvedRefs.Reason), verdict.ResolvedRefs.Message, describe(d.profile.ID)
-	switch {
-	case verdict.ResolvedRefs.OK:
-		return pass()
-	case verdict.DefaultRoute != "":
-		d.tell(reason, "%s: %s", policy, message)
-		return pass()
-	case d.mode == v1alpha1.AdmissionEnforce:
-		return stop(reason, "%s cannot serve the pod: %s", policy, message)
-	}
-	d.tell(reason, "%s cannot look at images yet: %s", policy, message)
-	return pass()
 }

@@ -22,34 +22,72 @@ func agentEnv(mcp bool) []corev1.EnvVar {
 	return env
 }
 
-// withAgentEnv adds env to a container without overwriting what its author set.
+// withAgentEnv adds the plan's variables to a container without overwriting what
+// its author set.
 //
 // A container without envFrom gets the variables that it lacks written out,
 // first, so that its own may refer to them. In a container with envFrom a
 // written-out variable would beat the author's sources, whose contents cannot be
 // seen here; it gets the ConfigMap of the same variables as the first source
 // instead, which every other source and every written-out variable beats.
-func withAgentEnv(c *corev1.Container, env []corev1.EnvVar) {
+func withAgentEnv(c *corev1.Container, plan *Plan) {
 	if len(c.EnvFrom) > 0 {
-		if !slices.ContainsFunc(c.EnvFrom, isAgentEnvSource) {
-			source := corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: compile.EnvConfigMapName},
-			}}
-			c.EnvFrom = slices.Insert(c.EnvFrom, 0, source)
+		if plan.SetBaseURLs {
+			addSource(c, compile.BaseURLsConfigMapName)
 		}
+		addSource(c, compile.EnvConfigMapName)
 		return
 	}
 	var missing []corev1.EnvVar
-	for _, v := range env {
+	for _, v := range plan.Env {
 		if !hasEnv(c.Env, v.Name) {
 			missing = append(missing, v)
 		}
 	}
+	if plan.SetBaseURLs {
+		missing = append(missing, missingBaseURLs(c.Env)...)
+	}
 	c.Env = slices.Insert(c.Env, 0, missing...)
 }
 
-func isAgentEnvSource(s corev1.EnvFromSource) bool {
-	return s.ConfigMapRef != nil && s.ConfigMapRef.Name == compile.EnvConfigMapName && s.Prefix == ""
+// missingBaseURLs are the base URLs that a container's author leaves to us, each with
+// a key to go with it where the author sets none.
+func missingBaseURLs(env []corev1.EnvVar) []corev1.EnvVar {
+	var missing []corev1.EnvVar
+	for _, sdk := range compile.SDKs() {
+		if hasEnv(env, sdk.URLName) {
+			continue
+		}
+		missing = append(missing, corev1.EnvVar{Name: sdk.URLName, Value: sdk.URL})
+		if !hasEnv(env, sdk.KeyName) {
+			missing = append(missing, corev1.EnvVar{Name: sdk.KeyName, Value: compile.PlaceholderKey})
+		}
+	}
+	return missing
+}
+
+// addSource puts a ConfigMap of ours before all other sources.
+func addSource(c *corev1.Container, name string) {
+	if slices.ContainsFunc(c.EnvFrom, func(s corev1.EnvFromSource) bool { return isSource(s, name) }) {
+		return
+	}
+	source := corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}
+	c.EnvFrom = slices.Insert(c.EnvFrom, 0, source)
+}
+
+func isSource(s corev1.EnvFromSource, name string) bool {
+	return s.ConfigMapRef != nil && s.ConfigMapRef.Name == name && s.Prefix == ""
+}
+
+// addedNames are the variables that injection itself may add.
+func addedNames() map[string]bool {
+	names := map[string]bool{}
+	for _, set := range compile.VariableSets() {
+		for name := range set.Data {
+			names[name] = true
+		}
+	}
+	return names
 }
 
 func hasEnv(env []corev1.EnvVar, name string) bool {
@@ -59,9 +97,9 @@ func hasEnv(env []corev1.EnvVar, name string) bool {
 // listsAll reports whether a container's env has every name. What injection
 // itself adds to env does not count, so that the answer is the same before and after.
 func listsAll(env []corev1.EnvVar, names []string) bool {
-	ours := compile.Env()
+	ours := addedNames()
 	for _, name := range names {
-		if _, added := ours[name]; added || !hasEnv(env, name) {
+		if ours[name] || !hasEnv(env, name) {
 			return false
 		}
 	}
@@ -75,7 +113,7 @@ func envNamed(env []corev1.EnvVar, needed map[string]bool) []corev1.EnvVar {
 	if len(needed) == 0 {
 		return nil
 	}
-	refers, ours := map[string][]string{}, compile.Env()
+	refers, ours := map[string][]string{}, addedNames()
 	for i := range env {
 		refers[env[i].Name] = append(refers[env[i].Name], references(env[i].Value)...)
 	}
@@ -85,7 +123,7 @@ func envNamed(env []corev1.EnvVar, needed map[string]bool) []corev1.EnvVar {
 		more := refers[queue[last]]
 		queue = queue[:last]
 		for _, name := range more {
-			if _, added := ours[name]; !added && !needed[name] {
+			if !ours[name] && !needed[name] {
 				needed[name] = true
 				queue = append(queue, name)
 			}

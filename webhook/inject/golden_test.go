@@ -39,17 +39,19 @@ const (
 
 // goldenOut is what a case expects: the whole pod where one is made.
 type goldenOut struct {
-	Inject   bool        `json:"inject"`
-	Deny     string      `json:"deny,omitempty"`
-	Warnings []string    `json:"warnings,omitempty"`
-	Profile  string      `json:"profile,omitempty"`
-	Pod      *corev1.Pod `json:"pod,omitempty"`
+	Inject   bool     `json:"inject"`
+	Deny     []string `json:"deny,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
+	Profile  string   `json:"profile,omitempty"`
+	// Steps are those in which something was found.
+	Steps []string    `json:"steps,omitempty"`
+	Pod   *corev1.Pod `json:"pod,omitempty"`
 }
 
 func TestGolden(t *testing.T) {
 	names := goldenNames(t)
-	if len(names) < 20 {
-		t.Fatalf("%s holds %d cases, want at least 20", goldenFolder, len(names))
+	if len(names) < 60 {
+		t.Fatalf("%s holds %d cases, want at least 60", goldenFolder, len(names))
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +65,13 @@ func TestGolden(t *testing.T) {
 				t.Errorf("the given pod was changed:\n%s", diff)
 			}
 			got := goldenOut{Inject: plan.Inject, Profile: plan.Profile}
-			if plan.Deny != nil {
-				got.Deny = plan.Deny.String()
+			for _, problem := range plan.Deny {
+				got.Deny = append(got.Deny, problem.String())
+			}
+			for _, step := range plan.Steps {
+				if step.Outcome != Passed || len(step.Notes) > 0 {
+					got.Steps = append(got.Steps, step.Check+": "+step.Outcome.String())
+				}
 			}
 			for _, note := range plan.Notes {
 				got.Warnings = append(got.Warnings, note.String())
@@ -173,6 +180,10 @@ func addObject(t testing.TB, in *Input, compiled *compile.Input, data []byte) {
 		var ns corev1.Namespace
 		unmarshalStrict(t, data, &ns)
 		in.Namespace, in.NamespaceLabels = ns.Name, ns.Labels
+	case "LimitRange":
+		var r corev1.LimitRange
+		unmarshalStrict(t, data, &r)
+		in.LimitRanges = append(in.LimitRanges, r)
 	case "VisionPolicy":
 		var p v1alpha1.VisionPolicy
 		unmarshalStrict(t, data, &p)

@@ -42,7 +42,7 @@ func checkIdempotent(t *testing.T, in Input) {
 	}
 	in.Pod = once
 	twice, second := inject(in)
-	if first.Inject != second.Inject || first.Hash != second.Hash || (first.Deny == nil) != (second.Deny == nil) {
+	if first.Inject != second.Inject || first.Hash != second.Hash || !reflect.DeepEqual(first.Deny, second.Deny) {
 		t.Fatalf("the second decision differs: injected %v then %v, hash %s then %s, denied %v then %v",
 			first.Inject, second.Inject, first.Hash, second.Hash, first.Deny, second.Deny)
 	}

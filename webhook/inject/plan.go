@@ -33,6 +33,12 @@ type Input struct {
 	// Compiled is compile's output for Namespace.
 	Compiled compile.Output
 	Settings Settings
+	// MissingKeys says what is wrong with keys that the pod would mount, in the
+	// terms of the condition CredentialsResolved. One that is not in it is good, or
+	// was not looked at: see Plan.Keys.
+	MissingKeys map[Key]Note
+	// LimitRanges are the namespace's, into which the container is fitted.
+	LimitRanges []corev1.LimitRange
 }
 
 // Settings are what the operator's administrator, and no tenant, decides about
@@ -57,17 +63,33 @@ type Settings struct {
 
 // Plan is what Apply does to a pod, and what its author is told.
 type Plan struct {
-	// Inject says whether the pod gets the runtime. Nothing but Deny, Notes and
-	// Incomplete is set without it.
+	// Inject says whether the pod gets the runtime. Nothing but Deny, Notes, Policy,
+	// Serving, Mode, Incomplete, Keys and Steps is set without it.
 	Inject bool
-	// Deny is why the pod must be refused; nil when it may be created.
-	Deny *Note
+	// Deny is why the pod must be refused, every problem at once; empty when it
+	// may be created.
+	Deny []Note
 	// Notes are what the pod's author should know, shown as admission warnings.
 	Notes []Note
+
+	// Policy is the ID of what serves the pod, as Profile, also where it is not
+	// accepted and became none; empty where nothing serves. Serving says why; it is
+	// zero where the chain ended before.
+	Policy  string
+	Serving compile.Verdict
+	// Mode is the admission.mode that was obeyed; empty where nobody asked for the
+	// runtime.
+	Mode v1alpha1.AdmissionMode
 
 	// Incomplete says that the decision rests on an object that was not there or
 	// not yet good, so that a fresher look at the API server may change it.
 	Incomplete bool
+
+	// Steps are the checks that were made, in order, and what each found.
+	Steps []Step
+	// Keys are the keys that the pod would mount, for who can look at them to say
+	// in Input.MissingKeys what is wrong with them.
+	Keys []Key
 
 	// Profile is the ID of the profile in the router document that serves the pod.
 	Profile string
@@ -81,6 +103,37 @@ type Plan struct {
 	PullSecrets []string
 	// Env is for the agent's containers.
 	Env []corev1.EnvVar
+	// SetBaseURLs points the SDKs of the agent's containers at the proxy.
+	SetBaseURLs bool
+}
+
+// Step is one check of the chain.
+type Step struct {
+	// Check is its name; CheckNames are all.
+	Check   string
+	Outcome Outcome
+	// Notes are what it found.
+	Notes []Note
+}
+
+// Outcome is what a check came to. A greater one outweighs a lesser.
+type Outcome int
+
+// The outcomes of a check.
+const (
+	// Passed: nothing stands in the way.
+	Passed Outcome = iota
+	// Noted: the pod is served, and its author should know something.
+	Noted
+	// Failed: something is wrong; the policy's admission.mode says what follows.
+	Failed
+	// Ended: the runtime is not asked for here, and that is nobody's mistake.
+	Ended
+)
+
+// String is the constant's name.
+func (o Outcome) String() string {
+	return [...]string{"Passed", "Noted", "Failed", "Ended"}[o]
 }
 
 // Note is one finding in the terms of a condition.
@@ -120,14 +173,16 @@ const (
 	// ReasonNameCollision: a container or volume of the pod's own has a name that
 	// the runtime needs. Rename it.
 	ReasonNameCollision Reason = "NameCollision"
-	// ReasonPortCollision: a container of the pod declares port 8970 or 8971.
+	// ReasonPortCollision: a container of the pod declares TCP port 8970 or 8971.
 	ReasonPortCollision Reason = "PortCollision"
 	// ReasonWorkspaceConflict: containers mount different volumes at one
 	// workspace, so a path does not say which file is meant.
 	ReasonWorkspaceConflict Reason = "WorkspaceConflict"
 )
 
-// What the author of an injected pod should know.
+// What the author of an injected pod should know. NoWorkspace and
+// WorkspaceNotAllowed refuse the pod under admission.mode Enforce where the policy
+// or the annotation names workspaces.
 const (
 	// ReasonNoWorkspace: no volume of the agent is a workspace, so images reach
 	// the runtime by upload only.
@@ -149,4 +204,15 @@ const (
 	// ReasonResourcesLeftToPod: the policy's resources are not set, since the pod
 	// has resources as a whole.
 	ReasonResourcesLeftToPod Reason = "ResourcesLeftToPod"
+	// ReasonResourcesFitted: a LimitRange of the namespace does not allow what the
+	// runtime would ask for, so it asks for what is allowed.
+	ReasonResourcesFitted Reason = "ResourcesFitted"
+)
+
+// What an earlier injection of the pod was, told in its steps only.
+const (
+	// ReasonAlreadyInjected: by the same container.
+	ReasonAlreadyInjected Reason = "AlreadyInjected"
+	// ReasonOutdatedInjection: by another one.
+	ReasonOutdatedInjection Reason = "OutdatedInjection"
 )

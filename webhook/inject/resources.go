@@ -9,9 +9,10 @@ import (
 )
 
 // DefaultResources are what the runtime asks for where neither the policy nor
-// the operator says otherwise: 10m of CPU and 32Mi of memory, at most 256Mi of
-// memory, and no CPU limit, which would only slow the agent's calls down. The
-// runtime sizes itself by that limit: a third of what it leaves beside 64 MiB is the
+// the operator says otherwise: 10m of CPU and 32Mi of memory, at most one CPU and
+// 256Mi of memory. A quota of a namespace on limits.cpu refuses every container
+// without a limit, and one CPU is more than the runtime takes for long. The
+// runtime sizes itself by the limit of memory: a third of what it leaves beside 64 MiB is the
 // most that it holds of images at once, whatever the number of requests, and as much
 // of model requests; the last third is for the smaller copy of an image, or for Go's
 // collector. The 64 MiB are for replies, the cache in memory and the program itself.
@@ -21,7 +22,10 @@ func DefaultResources() corev1.ResourceRequirements {
 			corev1.ResourceCPU:    resource.MustParse("10m"),
 			corev1.ResourceMemory: resource.MustParse("32Mi"),
 		},
-		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+		Limits: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("1"),
+			corev1.ResourceMemory: resource.MustParse("256Mi"),
+		},
 	}
 }
 
@@ -48,12 +52,56 @@ func (d *decision) resources() corev1.ResourceRequirements {
 		want = *d.Settings.Resources.DeepCopy()
 	default:
 		want = DefaultResources()
+		if guaranteed(d.Pod) {
+			delete(want.Limits, corev1.ResourceCPU) // it would be requested, too
+		}
 	}
 	want.Claims = nil // claims are the pod's, which may have none
-	if guaranteed(d.Pod) {
+	d.addEphemeralStorage(&want)
+	classed := guaranteed(d.Pod)
+	if classed {
 		equalise(&want)
 	}
+	d.fit(&want, classed)
 	return want
+}
+
+// ephemeralRequest is what the runtime asks for of a node's disk, where it must ask.
+var ephemeralRequest = resource.MustParse("64Mi")
+
+// addEphemeralStorage limits the runtime's part of the node's disk only where every
+// container of the pod has such a limit, as a quota on it demands: the kubelet
+// holds the whole pod to the sum of the limits that there are, and ours alone would
+// become the agent's. It covers the cache volume and as much again for logs.
+func (d *decision) addEphemeralStorage(want *corev1.ResourceRequirements) {
+	if _, ok := want.Limits[corev1.ResourceEphemeralStorage]; ok || !everyLimit(d.Pod, corev1.ResourceEphemeralStorage) {
+		return
+	}
+	limit := cacheSize(d.shape.CacheMaxBytes)
+	limit.Add(ephemeralRequest)
+	set(&want.Limits, corev1.ResourceEphemeralStorage, limit)
+	if _, ok := want.Requests[corev1.ResourceEphemeralStorage]; !ok {
+		set(&want.Requests, corev1.ResourceEphemeralStorage, ephemeralRequest)
+	}
+}
+
+// everyLimit reports whether every container but ours limits a resource.
+func everyLimit(pod *corev1.Pod, name corev1.ResourceName) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if _, ok := list[i].Resources.Limits[name]; !ok && list[i].Name != ContainerName {
+				return false
+			}
+		}
+	}
+	return len(pod.Spec.Containers) > 0
+}
+
+func set(list *corev1.ResourceList, name corev1.ResourceName, q resource.Quantity) {
+	if *list == nil {
+		*list = corev1.ResourceList{}
+	}
+	(*list)[name] = q
 }
 
 // guaranteed reports whether every container but ours has requests equal to
@@ -84,12 +132,6 @@ func containerGuaranteed(r *corev1.ResourceRequirements) bool {
 
 // equalise gives CPU and memory a limit and a request equal to it.
 func equalise(r *corev1.ResourceRequirements) {
-	if r.Limits == nil {
-		r.Limits = corev1.ResourceList{}
-	}
-	if r.Requests == nil {
-		r.Requests = corev1.ResourceList{}
-	}
 	fallback := map[corev1.ResourceName]resource.Quantity{
 		corev1.ResourceCPU:    guaranteedCPU,
 		corev1.ResourceMemory: DefaultResources().Limits[corev1.ResourceMemory],
@@ -102,6 +144,7 @@ func equalise(r *corev1.ResourceRequirements) {
 				limit = atLeast.DeepCopy()
 			}
 		}
-		r.Limits[name], r.Requests[name] = limit, limit
+		set(&r.Limits, name, limit)
+		set(&r.Requests, name, limit)
 	}
 }

@@ -53,7 +53,7 @@ func within(p, dir string) bool {
 
 // chooseWorkspaces finds the directories, the container whose they are, and the
 // mounts behind them.
-func chooseWorkspaces(d *decision) outcome {
+func chooseWorkspaces(d *decision) {
 	allowed := d.listedWorkspaces()
 	narrowed, narrow := d.annotatedWorkspaces()
 	d.volumesByName = make(map[string]*corev1.Volume, len(d.Pod.Spec.Volumes))
@@ -70,15 +70,19 @@ func chooseWorkspaces(d *decision) outcome {
 	if narrow {
 		for _, dir := range narrowed {
 			if !slices.ContainsFunc(d.work.directories, func(w string) bool { return within(w, dir) }) {
-				d.tell(ReasonWorkspaceNotAllowed, "annotation %s: %s is outside the workspaces that the policy and the agent's volumes leave", v1alpha1.WorkspacesAnnotation, dir)
+				d.lack(ReasonWorkspaceNotAllowed, "annotation %s: %s is outside the workspaces that the policy and the agent's volumes leave", v1alpha1.WorkspacesAnnotation, dir)
 			}
 		}
 	}
-	if d.work.agent == nil {
-		d.tell(ReasonNoWorkspace, "no container mounts a workspace (a writable emptyDir or PersistentVolumeClaim%s); images reach the runtime by upload only", listedHint(allowed))
-		return pass()
+	if d.work.agent != nil {
+		d.checkConflicts()
+		return
 	}
-	return d.checkConflicts()
+	say := d.tell
+	if wanted := narrow && len(narrowed) > 0 || !narrow && len(allowed) > 0; wanted {
+		say = d.lack
+	}
+	say(ReasonNoWorkspace, "no container mounts a workspace (a writable emptyDir or PersistentVolumeClaim%s); images reach the runtime by upload only", listedHint(allowed))
 }
 
 func listedHint(allowed []string) string {
@@ -262,7 +266,7 @@ func coveringMount(mounts []string, dir string) string {
 // checkConflicts objects when another container mounts something else where the
 // agent has a workspace: every container is told the runtime's address, and a
 // path must mean the same file to all of them.
-func (d *decision) checkConflicts() outcome {
+func (d *decision) checkConflicts() {
 	mine := make(map[string]*corev1.VolumeMount, len(d.work.mounts))
 	for i := range d.work.mounts {
 		mine[d.work.mounts[i].MountPath] = &d.work.mounts[i]
@@ -275,9 +279,8 @@ func (d *decision) checkConflicts() outcome {
 		for _, m := range c.VolumeMounts {
 			at := path.Clean(m.MountPath)
 			if w := mine[at]; w != nil && (m.Name != w.Name || m.SubPath != w.SubPath || m.SubPathExpr != w.SubPathExpr) {
-				return stop(ReasonWorkspaceConflict, "containers %q and %q mount different volumes at %s", d.work.agent.Name, c.Name, at)
+				d.obstruct(ReasonWorkspaceConflict, "containers %q and %q mount different volumes at %s", d.work.agent.Name, c.Name, at)
 			}
 		}
 	}
-	return pass()
 }

@@ -76,6 +76,18 @@ func TestNothingIsEvictedUnlessAskedFor(t *testing.T) {
 	}
 }
 
+func TestALeaderEvictsNothingAtFirst(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	w.makeWhileAway(of(newOwner(), "h1", agent("one")))
+	w.watch(Options{Evict: true}) // after a minute
+	w.tells("one RuntimeMissing")
+	w.sweeps()
+	if !w.lives("one") {
+		t.Error("the pod is gone")
+	}
+}
+
 func TestOnlyPodsThatAreMadeAgainWithTheRuntimeAreEvicted(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
@@ -86,10 +98,14 @@ func TestOnlyPodsThatAreMadeAgainWithTheRuntimeAreEvicted(t *testing.T) {
 	delete(stateful.Labels, "pod-template-hash")
 	stateful.Labels["controller-revision-hash"], stateful.OwnerReferences[0].Kind = "r1", "StatefulSet"
 	w.makeWhileAway(agent("bare"), job, network, stateful, of(newOwner(), "h1", agent("deployed")))
+	before := tries(t, outcomeNoEffect)
 	w.watch(evicting)
 	w.gone("deployed")
 	w.gone("agent-0")
 	w.sweeps()
+	if n := tries(t, outcomeNoEffect); n != before {
+		t.Errorf("%v pods were tried in vain", n-before)
+	}
 	for _, name := range []string{"bare", "job", "network"} {
 		if !w.lives(name) {
 			t.Errorf("pod %s is gone", name)
@@ -133,6 +149,25 @@ func TestAPodWhoseReplacementIsRefusedIsLeft(t *testing.T) {
 	w.sweeps()
 	if !w.lives("one") {
 		t.Error("the pod is gone")
+	}
+}
+
+func TestAPodThatTookTheNameOfAnotherIsNotEvictedForIt(t *testing.T) {
+	w := newWorld(t)
+	w.serve()
+	first := of(newOwner(), "h1", agent("agent-0"))
+	w.makeWhileAway(first)
+	c, ok := candidateOf(first)
+	if !ok {
+		t.Fatal("it is no candidate")
+	}
+	e := &evictor{live: admin}
+	if pod, err := e.fresh(t.Context(), c); err != nil || pod == nil || pod.UID != first.UID {
+		t.Errorf("got %v (%v), want the pod", pod, err)
+	}
+	c.uid = "of-one-that-is-gone"
+	if pod, err := e.fresh(t.Context(), c); err != nil || pod != nil {
+		t.Errorf("got %v (%v), want no pod", pod, err)
 	}
 }
 

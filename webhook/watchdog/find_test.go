@@ -69,7 +69,8 @@ func TestFewPodsAreReadFromMemoryAndManyArePagedThrough(t *testing.T) {
 	look(nil, "metadata at 0, at most 0")
 	plain := agent("plain")
 	plain.Labels = nil
-	w.create(agent("a"), agent("b"), plain)
+	w.create(agent("a"), agent("b"), plain, agent("done"))
+	w.status("done", corev1.PodSucceeded)
 	eventually(t, "waiting for what is in memory", func() error {
 		if n, err := f.look(t.Context(), selected); err != nil || n != 2 {
 			return fmt.Errorf("got %d pods (%w)", n, err)

@@ -40,12 +40,12 @@ func watched(pod *corev1.Pod) bool {
 
 // judge says what is the matter with a pod without the runtime, from what would
 // be done if it were made now; false when nothing is, since nobody asks for the
-// runtime there.
+// runtime there any more.
 func judge(plan inject.Plan) (finding, bool) {
 	if plan.Inject {
 		return finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}, true
 	}
-	notes, silent := problems(plan)
+	notes := problems(plan.Steps)
 	if len(notes) == 0 {
 		return finding{}, false
 	}
@@ -55,15 +55,17 @@ func judge(plan inject.Plan) (finding, bool) {
 			texts[i] = n.String()
 		}
 	}
-	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; "), silent: silent}, true
+	return finding{reason: notes[0].Reason, message: strings.Join(texts, "; "), silent: len(plan.Deny)+len(plan.Notes) == 0}, true
 }
 
-// problems are why a plan does not inject.
-func problems(plan inject.Plan) (notes []inject.Note, silent bool) {
-	if plan.Deny != nil {
-		return []inject.Note{*plan.Deny}, false
+// problems are what checks found to be wrong.
+func problems(steps []inject.Step) (notes []inject.Note) {
+	for _, s := range steps {
+		if s.Outcome == inject.Failed {
+			notes = append(notes, s.Notes...)
+		}
 	}
-	return plan.Notes, false
+	return notes
 }
 
 // alike tells the pods for which one decision is enough: those of one template

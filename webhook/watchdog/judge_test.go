@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
 func TestPodsThatEndedOrEndOrMirrorAFileAreNotWatched(t *testing.T) {
@@ -39,6 +40,31 @@ func TestPodsThatEndedOrEndOrMirrorAFileAreNotWatched(t *testing.T) {
 	} {
 		if got := watched(test.pod); got != test.want {
 			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestWhatIsTheMatterWithAPodIsWhatAdmissionWouldSay(t *testing.T) {
+	network := inject.Note{Reason: inject.ReasonHostNetwork, Message: "with hostNetwork"}
+	port := inject.Note{Reason: inject.ReasonPortCollision, Message: "port 8970"}
+	space := inject.Note{Reason: inject.ReasonNoWorkspace, Message: "upload only"}
+	steps := []inject.Step{{Check: "OptIn"}, {Check: "Workspaces", Outcome: inject.Noted, Notes: []inject.Note{space}},
+		{Check: "HostNetwork", Outcome: inject.Failed, Notes: []inject.Note{network}}, {Check: "Ports", Outcome: inject.Failed, Notes: []inject.Note{port}}}
+	const both = "with hostNetwork; PortCollision: port 8970"
+	for name, test := range map[string]struct {
+		plan inject.Plan
+		want finding // zero for none
+	}{
+		"it would be injected": {inject.Plan{Inject: true}, finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}},
+		"it would be injected, for what it lacks": {inject.Plan{Inject: true, Notes: []inject.Note{port}, Steps: steps},
+			finding{reason: ReasonRuntimeMissing, message: messageRuntimeMissing}},
+		"it is left with warnings": {inject.Plan{Notes: []inject.Note{space, network, port}, Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both}},
+		"it would be refused":      {inject.Plan{Deny: []inject.Note{network, port}, Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both}},
+		"it is left silently":      {inject.Plan{Steps: steps}, finding{reason: inject.ReasonHostNetwork, message: both, silent: true}},
+		"it does not ask any more": {inject.Plan{Steps: []inject.Step{{Check: "OptIn", Outcome: inject.Ended, Notes: []inject.Note{{Reason: inject.ReasonNotOptedIn}}}}}, finding{}},
+	} {
+		if got, ok := judge(test.plan); got != test.want || ok != (test.want != finding{}) {
+			t.Errorf("%s: got %+v, %t", name, got, ok)
 		}
 	}
 }

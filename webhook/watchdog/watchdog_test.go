@@ -10,10 +10,14 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -83,6 +87,20 @@ func TestInANamespaceThatOptedInOnlyPodsThatDidNotOptOutCount(t *testing.T) {
 	w.counts(1, map[string]float64{"RuntimeMissing": 1})
 }
 
+func TestWhereAPolicyIsSilentPodsThatCannotHaveTheRuntimeAreOnlyCounted(t *testing.T) {
+	w := newWorld(t)
+	objects := serving()
+	objects[1].(*v1alpha1.VisionPolicy).Spec.Admission = &v1alpha1.Admission{Mode: new(v1alpha1.AdmissionOff)}
+	w.create(objects...)
+	network := agent("network")
+	network.Spec.HostNetwork = true
+	w.create(network)
+	w.watch(Options{})
+	w.counts(1, map[string]float64{"HostNetwork": 1})
+	w.sweeps()
+	w.tells()
+}
+
 func TestPodsOfANamespaceThatDidNotOptInAreNotLookedAt(t *testing.T) {
 	w := newWorld(t)
 	w.serve()
@@ -111,6 +129,8 @@ func TestAReasonThatChangesIsToldAndOneThatPassesIsNot(t *testing.T) {
 	w.serve()
 	w.tells("early NoPolicy", "early RuntimeMissing")
 	w.counts(1, map[string]float64{"RuntimeMissing": 1})
+	w.status("early", corev1.PodSucceeded)
+	w.counts(0, nil)
 }
 
 // fakeDecider gives a plan, or fails.
@@ -169,5 +189,48 @@ func TestOneDecisionIsEnoughForAllPodsOfATemplate(t *testing.T) {
 	w.sweeps()
 	if n := decider.asked.Load() - asked; n == 0 || n > 2*10 {
 		t.Errorf("%d decisions in some six sweeps over five pods, two of which differ", n)
+	}
+}
+
+func TestALookAtTheWholeClusterLeavesOutWhatTheWebhookDoesNotSee(t *testing.T) {
+	asks, follows := newWorld(t), newWorld(t, v1alpha1.InjectLabel+"="+v1alpha1.InjectEnabled)
+	back := asks.away()
+	defer back()
+	plain := func() *corev1.Pod {
+		pod := agent("plain")
+		pod.Labels = nil
+		return pod
+	}
+	asks.create(agent("one"), plain())
+	follows.create(agent("two"), plain())
+	for _, unseen := range []string{operatorNamespace, metav1.NamespaceSystem} {
+		pod := agent("unseen")
+		pod.Namespace, pod.Spec.ServiceAccountName = unseen, "vision-operator"
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: unseen, Name: "vision-operator"}}
+		if err := admin.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
+			t.Fatal(err)
+		}
+		if err := admin.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := admin.Delete(context.Background(), pod, client.GracePeriodSeconds(0)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	w := &watchdog{
+		Options: Options{Decider: &fakeDecider{}, Scope: gather.Scope{OperatorNamespace: operatorNamespace}, Count: func(string, map[string]int32) {}},
+		cached:  admin, finder: finder{live: admin, page: pageSize}, events: &events.FakeRecorder{}, log: logr.Discard(),
+	}
+	s, err := w.sweep(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer expose(s.counts.reasons, nil)
+	for namespace, want := range map[string]int{asks.namespace: 1, follows.namespace: 2, operatorNamespace: 0, metav1.NamespaceSystem: 0} {
+		if got := s.counts.reasons[namespace][ReasonRuntimeMissing]; got != want {
+			t.Errorf("in %s %d pods were found, want %d", namespace, got, want)
+		}
 	}
 }

@@ -25,9 +25,6 @@ func UnprogrammedProvider(p *v1alpha1.VisionProvider) []string {
 func UnprogrammedPolicy(p *v1alpha1.VisionPolicy) []string {
 	u, spec := &unprogrammed{}, &p.Spec
 	u.add(len(spec.Quotas) > 0, "spec.quotas")
-	if r := spec.Runtime; r != nil && r.Proxy != nil {
-		u.add(is(r.Proxy.SetBaseURLs, true), "spec.runtime.proxy.setBaseURLs")
-	}
 	return u.paths
 }
 

@@ -77,12 +77,11 @@ func unprogrammedPolicies() (all, obeyed v1alpha1.VisionPolicySpec) {
 			Template: &v1alpha1.InjectionTemplate{Heading: "h", Item: "i", Unavailable: "u"}, ObservationPrompt: "x"},
 		Cache: &v1alpha1.Cache{TTL: ptr(v1alpha1.Duration("1h")), MaxEntries: one, MaxBytes: one, Persist: ptr(true)},
 		Runtime: &v1alpha1.Runtime{Workspaces: []string{"/w"}, MCP: ptr(false), Resources: &corev1.ResourceRequirements{}, RunAsUser: one,
-			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(false), Passthrough: []v1alpha1.ProxyPassthroughRule{{Method: "GET", Path: "/openai/v1/files"}}}},
+			LogLevel: ptr(v1alpha1.LogLevelDebug), Proxy: &v1alpha1.Proxy{Enabled: ptr(true), SetBaseURLs: ptr(true), Passthrough: []v1alpha1.ProxyPassthroughRule{{Method: "GET", Path: "/openai/v1/files"}}}},
 		Admission: &v1alpha1.Admission{Mode: ptr(v1alpha1.AdmissionEnforce)},
 	}
 	all = v1alpha1.VisionPolicySpec{
-		Quotas:  []v1alpha1.Quota{{}},
-		Runtime: &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{SetBaseURLs: ptr(true)}},
+		Quotas: []v1alpha1.Quota{{}},
 	}
 	return all, obeyed
 }
@@ -98,7 +97,6 @@ func TestUnprogrammedPolicy(t *testing.T) {
 		{"what this build does, and what equals it, is not named", obeyed, nil},
 		{"what it does not do yet is named field by field", all, []string{
 			"spec.quotas",
-			"spec.runtime.proxy.setBaseURLs",
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
