@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
-	"github.com/visionoperator/vision-operator/controllers/compile"
 	"github.com/visionoperator/vision-operator/controllers/gather"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
 // Decider decides on pods as the pod webhook does, also for who has a pod and no
-// admission request. It writes nothing, so that a dry run is a run.
+// admission request. It writes nothing, so that a dry run is a run. A Decider must
+// not be copied.
 type Decider struct {
 	// Cached is asked first, and Live where what is cached does not serve the pod:
 	// its policy may have been applied a moment ago, in the same file.
@@ -29,6 +29,8 @@ type Decider struct {
 	Settings     inject.Settings
 	// Keys look at the keys that a pod would mount; nil looks at none.
 	Keys *Keys
+
+	memo memo
 }
 
 // Decide is what is to be done with a pod that is created in a namespace now. An
@@ -78,8 +80,8 @@ func (d *Decider) decideFrom(ctx context.Context, r client.Reader, in *inject.In
 		return inject.Plan{}, fmt.Errorf("listing LimitRanges of namespace %s: %w", in.Namespace, err)
 	}
 	in.NamespaceLabels, in.LimitRanges = labels, ranges.Items
-	in.Policies = compile.Servers(objects)
-	in.Compiled = compile.Compile(objects)
+	made := d.memo.compile(objects)
+	in.Policies, in.Compiled = made.servers, made.output
 	return inject.Decide(*in), nil
 }
 

@@ -57,7 +57,13 @@ func (r *references) warningsFrom(ctx context.Context, from client.Reader, p *v1
 		return nil, err
 	}
 	verdict := compile.Compile(in).Policies[p.Name]
-	said := slices.Clone(verdict.Redundant)
+	said := slices.Concat(verdict.Redundant, verdict.Unwise)
+	if verdict.Accepted.Reason == v1alpha1.ReasonNotBaselineNamespace {
+		said = append(said, verdict.Accepted.Message)
+	}
+	if verdict.Overridden.OK {
+		said = append(said, "as the policies are now: "+strings.Map(printable, verdict.Overridden.Message))
+	}
 	switch verdict.ResolvedRefs.Reason {
 	case v1alpha1.ReasonRouteNotFound, v1alpha1.ReasonNoUsableRoute, v1alpha1.ReasonFallbackNotUsable:
 		said = append(said, "as the providers are now: "+strings.Map(printable, verdict.ResolvedRefs.Message))

@@ -87,3 +87,43 @@ func TestARouteOfAProviderThatAnotherNamespaceSharesIsNotWarnedOf(t *testing.T) 
 		t.Errorf("got warnings %q, want one of the fallback alone", w)
 	}
 }
+
+func TestWhatIsUnwiseAsTheObjectsAreIsWarnedOf(t *testing.T) {
+	u := newUser(t)
+	u.create(keyless("first"), keyless("second"))
+	model := provider().Spec.Models[0].Name
+	p := policy(v1alpha1.AdmissionWarn)
+	p.Name = "one"
+	p.Spec.DefaultModel = new("first/" + model)
+	p.Spec.AllowedModels = []string{"*", "first@*/misspelt"}
+	p.Spec.Runtime = &v1alpha1.Runtime{Proxy: &v1alpha1.Proxy{SetBaseURLs: new(true)}, Workspaces: []string{"/work", "/etc/agent"}}
+	u.create(p)
+	endpoint := provider().Spec.Endpoints[0].Name
+	for _, want := range []string{
+		"spec.fallbackModels: none is named, so calls fail while first@" + endpoint + "/" + model + " cannot be reached, although second@" + endpoint + "/" + model + " could serve",
+		"spec.allowedModels[1]: first@*/misspelt matches none of the models",
+		"spec.runtime.proxy.setBaseURLs: has no effect while the proxy is off, by default",
+		"spec.runtime.workspaces[1]: the runtime's own container needs /etc/agent",
+	} {
+		if w := u.warned.all(); !strings.Contains(w, want) {
+			t.Errorf("got warnings %q, want one with %q", w, want)
+		}
+	}
+	second := policy(v1alpha1.AdmissionWarn)
+	second.Name = "two"
+	time.Sleep(time.Second) // the age of policies is in whole seconds
+	u.create(second)
+	if w := strings.ReplaceAll(u.warned.all(), `\"`, `"`); !strings.Contains(w, `as the policies are now: VisionPolicy "one" has an equal podSelector`) {
+		t.Errorf("got warnings %q, want one that the second policy is overridden", w)
+	}
+}
+
+func TestABaselineWhereNoneCanBeIsWarnedOf(t *testing.T) {
+	u := newUser(t)
+	p := policy(v1alpha1.AdmissionWarn)
+	p.Spec.NamespaceSelector = &metav1.LabelSelector{}
+	u.create(p)
+	if w := u.warned.all(); !strings.Contains(w, "spec.namespaceSelector: a baseline is accepted only in the operator's own namespace") {
+		t.Errorf("got warnings %q, want one of the namespace", w)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/gather"
@@ -31,7 +33,11 @@ import (
 // review posts an AdmissionReview of a pod's creation and returns the answer.
 func review(t testing.TB, handler http.Handler, pod *corev1.Pod) *httptest.ResponseRecorder {
 	t.Helper()
-	body := reviewBody(t, pod)
+	return answer(handler, reviewBody(t, "agents", pod))
+}
+
+// answer sends the handler a body.
+func answer(handler http.Handler, body []byte) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, PodPath, bytes.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
@@ -39,7 +45,8 @@ func review(t testing.TB, handler http.Handler, pod *corev1.Pod) *httptest.Respo
 	return recorder
 }
 
-func reviewBody(t testing.TB, pod *corev1.Pod) []byte {
+// reviewBody asks about a pod that is created in a namespace.
+func reviewBody(t testing.TB, namespace string, pod *corev1.Pod) []byte {
 	t.Helper()
 	object, err := json.Marshal(pod)
 	if err != nil {
@@ -48,7 +55,7 @@ func reviewBody(t testing.TB, pod *corev1.Pod) []byte {
 	body, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "1", Operation: admissionv1.Create, Namespace: "agents", Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+			UID: "1", Operation: admissionv1.Create, Namespace: namespace, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
 			Object: runtime.RawExtension{Raw: object},
 		},
 	})
@@ -80,20 +87,64 @@ func TestAFailureAndAPanicAreFailedCallsAndARefusalIsNot(t *testing.T) {
 	}
 }
 
-func FuzzAdmissionReviewsNeverPanic(f *testing.F) {
-	f.Add(reviewBody(f, agent(optIn)))
+// FuzzAdmissionReviews sends the pod webhook any bytes. It never panics, and the API
+// server can always read what it answers: a review with a pod that is allowed or not,
+// and a patch that applies, or a failed call.
+func FuzzAdmissionReviews(f *testing.F) {
+	f.Add(reviewBody(f, "agents", agent(optIn)))
+	f.Add(reviewBody(f, "agents", agent(optOut)))
+	f.Add(reviewBody(f, "nowhere", agent(optIn)))
 	f.Add([]byte("{}"))
-	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"operation":"CREATE","object":{"spec":null}}}`))
+	f.Add([]byte(""))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"agents","object":null}}`))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"agents","object":{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"visionoperator.dev/inject":"enabled"}},"spec":null}}}`))
+	f.Add([]byte(`{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"1","operation":"CREATE","namespace":"agents","object":{"spec":{"containers":[{}],"volumes":[{},{}]}}}}`))
 	handler := serve(benchHandler(f), logr.Discard())
 	f.Fuzz(func(t *testing.T, body []byte) {
-		recorder := httptest.NewRecorder()
-		request := httptest.NewRequest(http.MethodPost, PodPath, bytes.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		handler.ServeHTTP(recorder, request)
-		if strings.Contains(recorder.Body.String(), "panic") {
-			t.Errorf("got %s", recorder.Body)
+		got := answer(handler, body)
+		if strings.Contains(got.Body.String(), "panic") {
+			t.Fatalf("got %s", got.Body)
+		}
+		if got.Code >= 400 && got.Code < 600 {
+			return
+		}
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(got.Body.Bytes(), &review); err != nil || got.Code != http.StatusOK || review.Response == nil {
+			t.Fatalf("got %d %s (%v)", got.Code, got.Body, err)
+		}
+		if len(review.Response.Patch) > 0 {
+			patched(t, body, review.Response.Patch)
 		}
 	})
+}
+
+// patched applies a patch to the pod that a body asks about, as an API server writes it.
+func patched(t *testing.T, body, patch []byte) {
+	t.Helper()
+	var asked admissionv1.AdmissionReview
+	var pod corev1.Pod
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &asked); err != nil {
+		t.Fatalf("a pod was read from what is no review: %v", err)
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asked.Request.Object.Raw, &pod); err != nil {
+		t.Fatalf("a pod was read from what is none: %v", err)
+	}
+	object, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operations, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		t.Fatalf("reading the patch %s: %v", patch, err)
+	}
+	after, err := operations.Apply(object)
+	if err != nil {
+		t.Fatalf("applying %s to %s: %v", patch, object, err)
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(after, &corev1.Pod{}); err != nil {
+		t.Fatalf("the patched pod is none: %v", err)
+	}
 }
 
 // benchHandler serves from memory.
@@ -116,18 +167,5 @@ func TestWhenTheAPIServerCannotBeReadTheFailurePolicyDecides(t *testing.T) {
 	got := review(t, serve(handler, logr.Discard()), agent(optIn))
 	if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "listing policies of namespace agents") {
 		t.Errorf("got %d %s", got.Code, got.Body)
-	}
-}
-
-// BenchmarkAdmission is a whole admission request but for TLS and the reading
-// of objects, which are in memory here: decode, compile, decide, apply, patch, encode.
-func BenchmarkAdmission(b *testing.B) {
-	handler := serve(benchHandler(b), logr.Discard())
-	pod := agent(optIn)
-	b.ReportAllocs()
-	for b.Loop() {
-		if got := review(b, handler, pod); got.Code != http.StatusOK {
-			b.Fatal(got.Body)
-		}
 	}
 }

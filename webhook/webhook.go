@@ -18,6 +18,7 @@ import (
 	"net"
 	"strconv"
 
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,7 +65,8 @@ type Options struct {
 //
 // What the operator may do must include: get, list, watch of visionpolicies,
 // visionproviders and namespaces; list, watch of limitranges; get of secrets, unless
-// WithoutSecrets, where pods shall be told of keys that are missing; get, list, watch, patch of the mutating and
+// WithoutSecrets, where pods shall be told of keys that are missing; create of
+// subjectaccessreviews; get, list, watch, patch of the mutating and
 // validating webhook configurations named vision-operator (list and watch are
 // by metadata.name); and in its own namespace create of secrets, with get and
 // update of vision-operator-ca. With Certificates.Directory the last two are
@@ -96,10 +98,15 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	pods := &podHandler{scheme: mgr.GetScheme(), decider: decider}
 	refs := &references{cached: mgr.GetClient(), live: mgr.GetAPIReader(), scope: scope}
+	authorization, err := authorizationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("setting up the webhooks: making a client of authorization: %w", err)
+	}
+	keys := &access{live: mgr.GetAPIReader(), reviews: authorization.SubjectAccessReviews(), scope: scope}
 	log := mgr.GetLogger().WithName("webhook")
 	server.Register(PodPath, serve(pods, log))
 	server.Register(ProviderPath, serve(providerHandler(mgr.GetScheme()), log))
-	server.Register(PolicyPath, serve(policyHandler(mgr.GetScheme(), refs), log))
+	server.Register(PolicyPath, serve(policyHandler(mgr.GetScheme(), refs, keys), log))
 	return errors.Join(
 		mgr.Add(certificates),
 		mgr.Add(server),

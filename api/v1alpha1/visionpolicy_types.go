@@ -50,6 +50,8 @@ type VisionPolicyList struct {
 // VisionPolicySpec is what the platform team declares. Every field may be left
 // out: `spec: {}` lets every opted-in pod of the namespace use every provider
 // of the namespace within the built-in limits.
+//
+// +kubebuilder:validation:XValidation:rule=`has(self.namespaceSelector) == has(oldSelf.namespaceSelector)`,fieldPath=`.namespaceSelector`,reason=FieldValueForbidden,message="an ordinary policy cannot become a baseline, nor a baseline an ordinary policy: create another VisionPolicy and delete this one; the selector of a baseline may be changed"
 type VisionPolicySpec struct {
 	// PodSelector selects the pods that the policy serves, among those of its
 	// namespace that opted in with the label visionoperator.dev/inject.
@@ -71,7 +73,8 @@ type VisionPolicySpec struct {
 	// namespace, kube-system, kube-public and kube-node-lease.
 	//
 	// Rules: accepted only in the operator's own namespace. An empty selector
-	// matches every namespace. Example: `{matchLabels: {vision: baseline}}`.
+	// matches every namespace. It may be changed, but neither added to a policy that
+	// exists nor removed from it. Example: `{matchLabels: {vision: baseline}}`.
 	// Absent: the policy is an ordinary one.
 	//
 	// +optional
@@ -114,7 +117,8 @@ type VisionPolicySpec struct {
 	// model failed in a way that may pass: no connection, a timeout, too many
 	// requests, a server's own error. Only these are tried, each under the
 	// allow-lists and its own limits; a model that a call names never falls back.
-	// One that cannot serve is passed over, and status says why.
+	// One that cannot serve is passed over, and status says why. An empty list says
+	// that none is meant, whatever baselines name.
 	//
 	// Rules: at most 8 different routes; auto is not one of them, and the default
 	// is not tried a second time.

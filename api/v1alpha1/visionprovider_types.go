@@ -81,9 +81,11 @@ type VisionProviderSpec struct {
 	// OpenAIResponses, AnthropicMessages and GeminiGenerateContent are the
 	// vendors' own protocols, with their own structured output.
 	//
-	// Example: `OpenAIChatCompletions`.
+	// Rules: cannot be changed, since endpoints, models and limits are those of one
+	// protocol. Example: `OpenAIChatCompletions`.
 	//
 	// +required
+	// +kubebuilder:validation:XValidation:rule=`self == oldSelf`,reason=FieldValueForbidden,message="the transport of a VisionProvider cannot be changed: create another one and name it in the policies, or delete this one and create it anew"
 	Transport Transport `json:"transport"`
 
 	// Endpoints are the base URLs that serve the models, 1 to 8, each under a

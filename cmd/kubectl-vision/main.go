@@ -3,9 +3,10 @@
 
 // Command kubectl-vision is a kubectl plugin, which also works without kubectl
 // and without a cluster: `kubectl vision render` compiles files into the router
-// document that the operator would publish, `kubectl vision preflight` judges
-// a model request by it, `kubectl vision tokens` estimates what an image costs, and
-// `kubectl vision probe` says what the bytes of images tell.
+// document that the operator would publish, `kubectl vision explain` says why a
+// pod, of a cluster or of files, gets the vision runtime or does not, `kubectl
+// vision preflight` judges a model request, `kubectl vision tokens` estimates what
+// an image costs, and `kubectl vision probe` says what the bytes of images tell.
 package main
 
 import (
@@ -18,10 +19,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders, VisionPolicies, model requests and images.
+const usage = `kubectl-vision looks at what Vision Operator makes of VisionProviders, VisionPolicies, pods, model requests and images.
 
 Usage:
   kubectl vision render -f FILE... -n NAMESPACE [flags]   compile files into a router document, without a cluster
+  kubectl vision explain KIND/NAME... [flags]             say why a pod gets the vision runtime, or why not
+  kubectl vision explain -f FILE... [flags]               the same of files, without a cluster
   kubectl vision preflight FILE|IMAGE... [flags]          say what would become of a model request, or of images in one
   kubectl vision tokens --model MODEL [flags]             estimate what an image costs a model in tokens
   kubectl vision probe FILE... [flags]                    say what the bytes of image files tell
@@ -31,7 +34,7 @@ Run "kubectl vision COMMAND --help" for the flags of a command.
 `
 
 // commands are the names of the commands, for a message.
-const commands = "render, preflight, tokens, probe and version"
+const commands = "render, explain, preflight, tokens, probe and version"
 
 // Exit codes.
 const (
@@ -80,6 +83,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return err
 		}
 		return render(options, stdin, stdout, stderr)
+	case "explain":
+		return runExplain(ctx, rest, stdin, stdout, stderr)
 	case "preflight":
 		return runPreflight(ctx, rest, stdin, stdout, stderr)
 	case "tokens":

@@ -85,7 +85,7 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		args []string
 		says string
 	}{
-		"no command":              {nil, "render, preflight, tokens, probe and version"},
+		"no command":              {nil, "render, explain, preflight, tokens, probe and version"},
 		"an unknown command":      {[]string{"draw"}, `"draw"`},
 		"probe without a file":    {[]string{"probe", "-o", "json"}, "FILE is missing"},
 		"probe in a wild format":  {[]string{"probe", "-o", "yaml", "x"}, `"yaml"`},

@@ -47,6 +47,8 @@ type objects struct {
 	// refused are the objects that the API server would refuse to create.
 	refused []refusal
 	schemas map[string]*kindSchema
+	// explained is what explain reads besides; nil passes it over.
+	explained *explainable
 }
 
 // input is what the router of the default namespace is compiled from. The API
@@ -84,25 +86,34 @@ func (e *objectError) Unwrap() error { return e.err }
 
 // readObjects reads files, directories and, for "-", stdin.
 func readObjects(paths []string, namespace string, stdin io.Reader, schemas map[string]*kindSchema) (*objects, error) {
-	o := &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}, inNamespace: map[string]bool{}, schemas: schemas}
+	o := newObjects(namespace, schemas)
+	return o, o.readPaths(paths, stdin)
+}
+
+func newObjects(namespace string, schemas map[string]*kindSchema) *objects {
+	return &objects{namespaces: map[string]map[string]string{}, defaultNamespace: namespace, seen: map[string]string{}, inNamespace: map[string]bool{}, schemas: schemas}
+}
+
+// readPaths reads files, directories and, for "-", stdin.
+func (o *objects) readPaths(paths []string, stdin io.Reader) error {
 	for _, path := range paths {
 		if path == "-" {
 			if err := o.read("standard input", stdin); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
 		files, err := filesOf(path)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, file := range files {
 			if err := o.readFile(file); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // filesOf is path itself, or what a directory holds directly, by name.
@@ -246,6 +257,11 @@ func (o *objects) addJSON(where string, data []byte) error {
 		o.namespaces[ns.Name] = ns.Labels
 		return nil
 	default:
+		if o.explained != nil {
+			if read, known := explainedKinds[kind]; known {
+				return read(o, where, header.Metadata.Name, data)
+			}
+		}
 		return otherKind(header.TypeMeta)
 	}
 }
@@ -310,7 +326,7 @@ func (o *objects) place(where, kind string, meta *metav1.ObjectMeta, data []byte
 	for _, problem := range validation.IsDNS1123Subdomain(meta.Name) {
 		problems = append(problems, "metadata.name: "+problem)
 	}
-	if len(problems) > 0 && (meta.Namespace == o.defaultNamespace || baseline) {
+	if len(problems) > 0 && (meta.Namespace == o.defaultNamespace || baseline || o.explained != nil) {
 		o.refused = append(o.refused, refusal{object: key, problems: problems})
 	}
 	return len(problems) == 0, nil

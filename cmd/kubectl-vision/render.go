@@ -173,7 +173,7 @@ func policyRemarks(object string, warnings []string, v compile.PolicyVerdict) []
 	if v.Overridden.OK {
 		warnings = append(slices.Clip(warnings), v.Overridden.Message)
 	}
-	for _, w := range slices.Concat(warnings, v.Redundant) {
+	for _, w := range slices.Concat(warnings, v.Redundant, v.Unwise) {
 		lines = append(lines, fmt.Sprintf("warning: %s: %s", object, w))
 	}
 	lines = append(lines, notGood(object, v.Accepted)...)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/visionoperator/vision-operator/webhook"
+	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/watchdog"
 )
 
@@ -70,6 +71,8 @@ type configuration struct {
 	webhookListen     string
 	webhookCertDir    string
 	webhookHosts      []string
+	webhookCALife     time.Duration
+	webhookCertLife   time.Duration
 	watchdogInterval  time.Duration
 	watchdogEvict     bool
 	leaderElect       bool
@@ -142,6 +145,8 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f.StringVar(&c.webhookListen, "webhook-listen", webhook.DefaultListen, "address of the admission webhooks; 0 for none")
 	f.StringVar(&c.webhookCertDir, "webhook-cert-dir", "", "directory with tls.crt and tls.key of your own for the webhooks; default: a CA that the operator keeps in its namespace")
 	f.StringArrayVar(&c.webhookHosts, "webhook-host", nil, "further DNS name or IP address in the webhooks' certificate (repeatable); those of the webhook configurations are known")
+	f.DurationVar(&c.webhookCALife, "webhook-ca-lifetime", certs.DefaultCALifetime, "how long a CA of the webhooks holds; it is renewed after two thirds, and one that was made to hold longer is renewed sooner")
+	f.DurationVar(&c.webhookCertLife, "webhook-cert-lifetime", certs.DefaultLeafLifetime, "how long a replica's certificate for the webhooks holds; it is renewed after two thirds")
 
 	f.DurationVar(&c.watchdogInterval, "watchdog-interval", watchdog.DefaultInterval, "time between two looks for pods that asked for the runtime and run without it, by the replica that leads; 0 for none")
 	f.BoolVar(&c.watchdogEvict, "watchdog-evict", false, "evict such pods, for their owners to make them again with the runtime: as PodDisruptionBudgets allow, at most 10 in a minute; needs the rights of config/rbac/eviction_role.yaml")
@@ -189,6 +194,9 @@ func (c *configuration) check() error {
 	if err := c.checkWatchdog(); err != nil {
 		return err
 	}
+	if err := c.checkLifetimes(); err != nil {
+		return err
+	}
 	switch corev1.PullPolicy(c.runtimePullPolicy) {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
 	default:
@@ -229,6 +237,17 @@ func (c *configuration) checkWatchdog() error {
 	}
 	if c.watchdogEvict && c.watchdogInterval == 0 {
 		return &usageError{problem: "--watchdog-evict evicts what the watchdog finds, and --watchdog-interval 0 turns it off"}
+	}
+	return nil
+}
+
+// checkLifetimes refuses certificates that could not be renewed in time.
+func (c *configuration) checkLifetimes() error {
+	if c.webhookCALife <= 0 || c.webhookCertLife <= 0 {
+		return &usageError{problem: "--webhook-ca-lifetime and --webhook-cert-lifetime must be above 0"}
+	}
+	if err := (certs.Options{CALifetime: c.webhookCALife, LeafLifetime: c.webhookCertLife}).Check(); err != nil {
+		return &usageError{problem: "--webhook-ca-lifetime and --webhook-cert-lifetime do not go together: " + err.Error()}
 	}
 	return nil
 }

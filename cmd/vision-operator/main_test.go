@@ -57,6 +57,9 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		"a certificate over plain HTTP":    {append(good, "--metrics-insecure", "--metrics-cert-dir", "."), "--metrics-cert-dir"},
 		"looks without a pause":            {append(good, "--watchdog-interval", "20ms"), "--watchdog-interval 20ms"},
 		"evictions without looks":          {append(good, "--watchdog-interval", "0", "--watchdog-evict"), "--watchdog-evict"},
+		"a CA for ever":                    {append(good, "--webhook-ca-lifetime", "0"), "--webhook-ca-lifetime"},
+		"a leaf that outlives its CA":      {append(good, "--webhook-ca-lifetime", "24h", "--webhook-cert-lifetime", "48h"), "48h0m0s must end before"},
+		"a CA too short to be renewed":     {append(good, "--webhook-ca-lifetime", "15m", "--webhook-cert-lifetime", "10m"), "last third, 5m0s"},
 		"a log level that is none":         {append(good, "--log-level", "loud"), "loud"},
 		"a log format that is neither":     {append(good, "--log-format", "xml"), "xml"},
 	}

@@ -268,7 +268,7 @@ func webhookOptions(cfg configuration) webhook.Options {
 		WithoutSecrets:    cfg.secretAccess == secretAccessNone,
 		Listen:            cfg.webhookListen,
 		Runtime:           runtimeSettings(cfg),
-		Certificates:      certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts},
+		Certificates:      certs.Options{Directory: cfg.webhookCertDir, Hosts: cfg.webhookHosts, CALifetime: cfg.webhookCALife, LeafLifetime: cfg.webhookCertLife},
 	}
 }
 

@@ -110,6 +110,10 @@ type PolicyVerdict struct {
 	// Redundant are sentences about routes that add nothing, fallbacks that are
 	// named twice and defaults of a baseline that name nothing here, each with its field.
 	Redundant []string
+	// Unwise are sentences about what is legal and yet unwise or without effect, as
+	// the providers and baselines are now; each begins with a field that the policy sets, or
+	// might. What the policy alone tells is in validation.PolicyWarnings.
+	Unwise []string
 	// Unprogrammed are the fields that are set and that this build does not obey yet.
 	Unprogrammed []string
 }

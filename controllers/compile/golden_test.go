@@ -77,6 +77,7 @@ type goldenPolicy struct {
 	Provider     string   `json:"provider,omitempty"`
 	Candidates   []string `json:"candidates,omitempty"`
 	Redundant    []string `json:"redundant,omitempty"`
+	Unwise       []string `json:"unwise,omitempty"`
 	Unprogrammed []string `json:"unprogrammed,omitempty"`
 }
 
@@ -124,7 +125,7 @@ func goldenPolicies(verdicts map[string]PolicyVerdict) map[string]goldenPolicy {
 	policies := map[string]goldenPolicy{}
 	for name, v := range verdicts {
 		p := goldenPolicy{Accepted: line(v.Accepted), ResolvedRefs: line(v.ResolvedRefs), Overridden: line(v.Overridden),
-			Profile: v.Profile, DefaultRoute: v.DefaultRoute, Provider: v.DefaultProvider, Redundant: v.Redundant, Unprogrammed: v.Unprogrammed}
+			Profile: v.Profile, DefaultRoute: v.DefaultRoute, Provider: v.DefaultProvider, Redundant: v.Redundant, Unwise: v.Unwise, Unprogrammed: v.Unprogrammed}
 		for _, c := range v.Candidates {
 			p.Candidates = append(p.Candidates, fmt.Sprintf("%s %t %s", c.Route, c.Usable, c.Reason))
 		}

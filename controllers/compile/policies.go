@@ -58,6 +58,7 @@ func (p *policy) compile(id string, providers *providerSet, over []*v1alpha1.Vis
 		problems = append([]problem{m.noMediaType()}, problems...)
 	}
 	v.ResolvedRefs = refsVerdict(problems, choice.passedOver, choice.resolved())
+	v.Unwise = m.advise(e, &choice, len(problems) == 0)
 }
 
 // noMediaType names the layers whose lists of types have none in common.

@@ -95,7 +95,6 @@ func TestAnAuthorWithoutTheSecretMayNotMoveItsKey(t *testing.T) {
 		"another Secret":                   {"mine", `{"spec":{"credentials":{"secretRef":{"name":"other"}}}}`, true},
 		"another key of the same Secret":   {"mine", `{"spec":{"credentials":{"secretRef":{"key":"admin"}}}}`, true},
 		"the consumer's in place of its":   {"mine", `{"spec":{"credentials":{"secretRef":{"from":"Consumer"}}}}`, true},
-		"another transport":                {"mine", `{"spec":{"transport":"AnthropicMessages"}}`, true},
 		"a Secret where there was none":    {"", `{"spec":{"credentials":` + secretRef + `}}`, true},
 		"no Secret any more":               {"mine", `{"spec":{"credentials":{"none":{},"secretRef":null}}}`, false},
 		"other models":                     {"mine", `{"spec":{"models":[{"name":"other","imageInput":true}]}}`, false},

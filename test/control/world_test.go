@@ -81,7 +81,12 @@ func (w world) put(ctx context.Context, s slot) error {
 		o.SetNamespace(key.Namespace)
 		o.SetName(key.Name)
 		err := edit(ctx, o, change)
-		if !apierrors.IsNotFound(err) {
+		switch {
+		case apierrors.IsInvalid(err): // what cannot be changed is made anew
+			if err := w.remove(ctx, s); err != nil {
+				return err
+			}
+		case !apierrors.IsNotFound(err):
 			return wrap("editing", s, err)
 		}
 		o.SetResourceVersion("")

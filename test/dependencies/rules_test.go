@@ -142,7 +142,7 @@ func TestCheckImports(t *testing.T) {
 		{
 			name:  "admission must not call a reconciler",
 			graph: []string{"webhook: controllers"},
-			want:  "webhook -> controllers", words: "only what reads and compiles",
+			want:  "webhook -> controllers", words: "only what reads, judges and compiles",
 		},
 		{
 			name:  "admission may call the compiler",

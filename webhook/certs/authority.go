@@ -8,30 +8,28 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"slices"
 	"time"
 )
 
-// Lifetimes. Both kinds of certificate are renewed after two thirds of theirs.
 const (
-	// authorityLifetime leaves four months in which leaves of the old CA are still trusted.
-	authorityLifetime = 365 * 24 * time.Hour
-	// leafLifetime is short, since leaves are only ever in memory.
-	leafLifetime = 7 * 24 * time.Hour
-	// backdate allows for clocks that differ between replicas and API servers.
-	backdate = 5 * time.Minute
-	// overlap is how long a replica keeps serving a leaf of the previous CA, so
-	// that every API server has heard of the new one before it meets it.
-	overlap = 5 * time.Minute
+	// skew is how far the clocks of replicas and API servers may be apart.
+	skew = 5 * time.Minute
+	// maxTrusted bounds the CAs that are trusted at a time; two are in the course
+	// of things, and more where Secrets were lost or replaced.
+	maxTrusted = 8
+	// authorityName is the common name of the CAs that the operator makes.
+	authorityName = "vision-operator-ca"
 )
+
+// backdate is how long before its making a certificate of some lifetime begins
+// to hold: for clocks that are behind. It is little of a short life.
+func backdate(lifetime time.Duration) time.Duration { return min(skew, lifetime/12) }
 
 // authority is a CA with its private key, and the certificates to be trusted:
 // its own first, then those of its predecessors that have not expired. It
@@ -50,8 +48,8 @@ func (a *authority) GoString() string { return a.String() }
 // Format hides the key from every verb.
 func (a *authority) Format(f fmt.State, _ rune) { fmt.Fprint(f, a.String()) }
 
-// newAuthority makes a CA that succeeds previous, which is nil at first.
-func newAuthority(now time.Time, previous *authority) (*authority, error) {
+// newAuthority makes a CA beside which its predecessors stay trusted.
+func newAuthority(now time.Time, lifetime time.Duration, predecessors []*x509.Certificate) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making a CA: %w", err)
@@ -64,9 +62,9 @@ func newAuthority(now time.Time, previous *authority) (*authority, error) {
 		SerialNumber: serial,
 		// The serial number keeps apart CAs that would share a name, so that
 		// verifiers never try the wrong one of two keys.
-		Subject:               pkix.Name{CommonName: "vision-operator-ca", SerialNumber: serial.Text(16)},
-		NotBefore:             now.Add(-backdate),
-		NotAfter:              now.Add(authorityLifetime),
+		Subject:               pkix.Name{CommonName: authorityName, SerialNumber: serial.Text(16)},
+		NotBefore:             now.Add(-backdate(lifetime)),
+		NotAfter:              now.Add(lifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -80,11 +78,7 @@ func newAuthority(now time.Time, previous *authority) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a CA: %w", err)
 	}
-	made := &authority{key: key, trusted: []*x509.Certificate{cert}}
-	if previous != nil {
-		made.trusted = append(made.trusted, previous.unexpired(now)...)
-	}
-	return made, nil
+	return &authority{key: key, trusted: distinct([]*x509.Certificate{cert}, predecessors)}, nil
 }
 
 func serialNumber() (*big.Int, error) {
@@ -94,20 +88,60 @@ func serialNumber() (*big.Int, error) {
 // current is the certificate that signs.
 func (a *authority) current() *x509.Certificate { return a.trusted[0] }
 
-func (a *authority) unexpired(now time.Time) []*x509.Certificate {
-	return slices.DeleteFunc(slices.Clone(a.trusted), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter) })
+// trusts reports whether a certificate is among the trusted.
+func (a *authority) trusts(c *x509.Certificate) bool { return slices.ContainsFunc(a.trusted, c.Equal) }
+
+// due reports whether a successor should be made. A CA that begins to hold only
+// later comes from a clock that was ahead. The lifetime is what the operator is
+// asked for now: a CA of its own making that was to live longer is due sooner.
+func (a *authority) due(now time.Time, lifetime time.Duration) bool {
+	c := a.current()
+	asked := c.NotAfter.Sub(c.NotBefore)
+	if isOurs(c) {
+		asked = lifetime + backdate(lifetime)
+	}
+	return !now.Before(renewal(c, asked)) || now.Add(skew).Before(c.NotBefore)
 }
 
-// due reports whether a successor should be made.
-func (a *authority) due(now time.Time) bool { return !now.Before(renewal(a.current())) }
-
-// renewal is the moment after two thirds of a certificate's life.
-func renewal(c *x509.Certificate) time.Time {
-	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 3 * 2)
+// renewal is the moment after two thirds of a certificate's life, or of the life
+// that is asked for where that is shorter.
+func renewal(c *x509.Certificate, asked time.Duration) time.Time {
+	return c.NotBefore.Add(min(c.NotAfter.Sub(c.NotBefore), asked) / 3 * 2)
 }
 
-// bundle is PEM of what is to be trusted now: the caBundle.
-func (a *authority) bundle(now time.Time) []byte { return encodeCertificates(a.unexpired(now)) }
+// isOurs reports whether a certificate is a CA that the operator made.
+func isOurs(c *x509.Certificate) bool { return c.IsCA && c.Subject.CommonName == authorityName }
+
+// lasting are the certificates that have not expired by any clock.
+func lasting(certs []*x509.Certificate, now time.Time) []*x509.Certificate {
+	return slices.DeleteFunc(slices.Clone(certs), func(c *x509.Certificate) bool { return !now.Before(c.NotAfter.Add(skew)) })
+}
+
+// distinct is one list without repetitions, of at most maxTrusted.
+func distinct(lists ...[]*x509.Certificate) []*x509.Certificate {
+	var out []*x509.Certificate
+	for _, c := range slices.Concat(lists...) {
+		if c != nil && len(out) < maxTrusted && !slices.ContainsFunc(out, c.Equal) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// bundle is PEM of what is to be trusted: the caBundle. It is the same for every
+// replica, whatever its clock says.
+func (a *authority) bundle() []byte { return encodeCertificates(a.trusted) }
+
+// parseBundle reads the certificates of a caBundle and passes over all else.
+func parseBundle(data []byte) []*x509.Certificate {
+	var out []*x509.Certificate
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == "CERTIFICATE" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
 
 func encodeCertificates(certs []*x509.Certificate) []byte {
 	var out bytes.Buffer
@@ -168,71 +202,3 @@ func parseAuthority(certificates, key []byte) (*authority, error) {
 	a.key = signer
 	return a, nil
 }
-
-// sign makes a serving certificate for hosts: DNS names and IP addresses.
-func (a *authority) sign(now time.Time, hosts []string) (*tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("signing a serving certificate: %w", err)
-	}
-	serial, err := serialNumber()
-	if err != nil {
-		return nil, fmt.Errorf("signing a serving certificate: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial,
-		Subject:      pkix.Name{CommonName: "vision-operator-webhook"},
-		NotBefore:    now.Add(-backdate),
-		NotAfter:     earlier(now.Add(leafLifetime), a.current().NotAfter),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.current(), key.Public(), a.key)
-	if err != nil {
-		return nil, fmt.Errorf("signing a serving certificate: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("signing a serving certificate: %w", err)
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}, nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-// leafDue reports whether a replica should sign a new serving certificate.
-func (a *authority) leafDue(now time.Time, leaf *tls.Certificate, hosts []string) bool {
-	switch {
-	case leaf == nil, !now.Before(renewal(leaf.Leaf)), !slices.Equal(hosts, hostsOf(leaf.Leaf)):
-		return true
-	case leaf.Leaf.CheckSignatureFrom(a.current()) == nil:
-		return false
-	}
-	stillTrusted := slices.ContainsFunc(a.unexpired(now), func(c *x509.Certificate) bool { return leaf.Leaf.CheckSignatureFrom(c) == nil })
-	return !stillTrusted || !now.Before(a.current().NotBefore.Add(backdate+overlap))
-}
-
-// hostsOf are the names that a certificate serves, sorted.
-func hostsOf(c *x509.Certificate) []string {
-	hosts := slices.Clone(c.DNSNames)
-	for _, ip := range c.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
-	slices.Sort(hosts)
-	return hosts
-}
-
-// errNoCertificate is a handshake before the first certificate was signed.
-var errNoCertificate = errors.New("serving webhooks: no certificate yet")

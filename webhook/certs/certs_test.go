@@ -6,13 +6,10 @@ package certs
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/big"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -87,9 +84,9 @@ func mustSync(t *testing.T, c *Certificates) {
 
 func bundles(t *testing.T, c client.Client) [][]byte {
 	t.Helper()
-	configurations, err := readConfigurations(t.Context(), c, DefaultConfiguration, DefaultConfiguration)
-	if err != nil {
-		t.Fatal(err)
+	configurations, errs := readConfigurations(t.Context(), c, DefaultConfiguration, DefaultConfiguration)
+	if len(errs) > 0 {
+		t.Fatal(errs)
 	}
 	var out [][]byte
 	for _, conf := range configurations {
@@ -131,8 +128,17 @@ func TestOneSyncMakesTheCASignsALeafAndFillsEveryCABundle(t *testing.T) {
 		t.Error("ready before the first sync")
 	}
 	mustSync(t, r)
+	if r.Ready(nil) == nil {
+		t.Error("ready before the API server can have heard of the CA")
+	}
+	now.Add(propagation)
 	if err := r.Ready(nil); err != nil {
 		t.Errorf("after the first sync: %v", err)
+	}
+	second := replica(t, c, now)
+	mustSync(t, second)
+	if err := second.Ready(nil); err != nil {
+		t.Errorf("a second replica, which had nothing to put in place, is not ready: %v", err)
 	}
 	checkTrusted(t, c, r, now, "vision-operator-webhook.vision-system.svc", "webhook.example", "127.0.0.1")
 }
@@ -191,7 +197,7 @@ func TestTheLeafIsRenewedAfterTwoThirdsOfItsLife(t *testing.T) {
 	r := replica(t, c, now)
 	mustSync(t, r)
 	leaf := r.leaf
-	now.Add(leafLifetime/3*2 + time.Hour)
+	now.Add(DefaultLeafLifetime/3*2 + time.Hour)
 	mustSync(t, r)
 	if r.leaf == leaf {
 		t.Error("the leaf was not renewed")
@@ -203,7 +209,7 @@ func TestAnExpiredLeafIsNotReady(t *testing.T) {
 	now, c := newClock(), installed().Build()
 	r := replica(t, c, now)
 	mustSync(t, r)
-	now.Add(leafLifetime + time.Hour)
+	now.Add(DefaultLeafLifetime + time.Hour)
 	if r.Ready(nil) == nil {
 		t.Error("ready with an expired certificate")
 	}
@@ -229,7 +235,7 @@ func TestWhileTheCARotatesEveryReplicaStaysTrusted(t *testing.T) {
 			if !bytes.Equal(a.leaf.Leaf.AuthorityKeyId, first) {
 				t.Error("the replica served a leaf of the new CA at once; API servers may not have heard of it")
 			}
-			now.Add(overlap + time.Second)
+			now.Add(DefaultOverlap + time.Second)
 			mustSync(t, a)
 			if bytes.Equal(a.leaf.Leaf.AuthorityKeyId, first) {
 				t.Error("after the overlap the replica still serves a leaf of the old CA")
@@ -292,6 +298,7 @@ func TestAReplicaThatWasReadyStaysSoWhenAConfigurationIsDeleted(t *testing.T) {
 	if err := r.Sync(t.Context()); err == nil {
 		t.Error("the missing configuration is not told")
 	}
+	now.Add(propagation)
 	if err := r.Ready(nil); err != nil {
 		t.Errorf("the other configuration's pods would find nobody: %v", err)
 	}
@@ -334,7 +341,7 @@ func TestThePrivateKeyReachesNoLogAndNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustSync(t, r)
-	a, err := ensureAuthority(t.Context(), c, secretName, now.Now())
+	a, err := ensureAuthority(t.Context(), c, secretName, &succession{now: now.Now(), lifetime: DefaultCALifetime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,81 +369,8 @@ func TestThePrivateKeyReachesNoLogAndNoError(t *testing.T) {
 	}
 }
 
-func TestACertificateOfOnesOwnIsServedAndReloaded(t *testing.T) {
-	folder := t.TempDir()
-	if _, err := New(nil, logr.Discard(), Options{Directory: folder}); err == nil {
-		t.Fatal("a directory without a certificate was accepted")
-	}
-	write := func(host string) {
-		t.Helper()
-		a, err := newAuthority(time.Now(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaf, err := a.sign(time.Now(), []string{host})
-		if err != nil {
-			t.Fatal(err)
-		}
-		writeLeaf(t, folder, leaf)
-	}
-	write("one.example")
-	r, err := New(nil, logr.Discard(), Options{Directory: folder})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- r.Start(ctx) }()
-	defer func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}()
-	if err := r.Ready(nil); err != nil {
-		t.Errorf("not ready: %v", err)
-	}
-	waitForHost(t, r, "one.example")
-	write("two.example")
-	waitForHost(t, r, "two.example")
-}
-
-func writeLeaf(t *testing.T, folder string, leaf *tls.Certificate) {
-	t.Helper()
-	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "tls.key"), encodePEM("PRIVATE KEY", key), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "tls.crt"), encodePEM("CERTIFICATE", leaf.Certificate[0]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func waitForHost(t *testing.T, r *Certificates, host string) {
-	t.Helper()
-	var got []string
-	for range 300 {
-		served, err := r.GetCertificate(&tls.ClientHelloInfo{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		leaf, err := x509.ParseCertificate(served.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got = hostsOf(leaf); len(got) == 1 && got[0] == host {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatalf("got a certificate for %v, want %s", got, host)
-}
-
 func FuzzParseAuthority(f *testing.F) {
-	a, err := newAuthority(time.Now(), nil)
+	a, err := newAuthority(time.Now(), DefaultCALifetime, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

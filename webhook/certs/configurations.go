@@ -6,8 +6,8 @@ package certs
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -29,34 +29,47 @@ type entry struct {
 	config *admissionv1.WebhookClientConfig
 }
 
-// readConfigurations gets both configurations. One that is not installed is an error.
-func readConfigurations(ctx context.Context, c client.Client, mutating, validating string) ([]configuration, error) {
-	m := &admissionv1.MutatingWebhookConfiguration{}
-	errM := c.Get(ctx, client.ObjectKey{Name: mutating}, m)
-	if errM != nil {
-		errM = fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", mutating, errM)
+// host is the name by which the API server verifies the webhook server.
+func (e entry) host() string {
+	if e.config.URL != nil {
+		u, err := url.Parse(*e.config.URL)
+		if err != nil {
+			return ""
+		}
+		return u.Hostname()
 	}
-	v := &admissionv1.ValidatingWebhookConfiguration{}
-	errV := c.Get(ctx, client.ObjectKey{Name: validating}, v)
-	if errV != nil {
-		errV = fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", validating, errV)
+	if e.config.Service == nil {
+		return ""
 	}
+	return e.config.Service.Name + "." + e.config.Service.Namespace + ".svc"
+}
+
+// readConfigurations gets both configurations, those that can be read; each
+// other one is an error.
+func readConfigurations(ctx context.Context, c client.Client, mutating, validating string) ([]configuration, []error) {
 	var out []configuration
-	if errM == nil {
+	var errs []error
+	m := &admissionv1.MutatingWebhookConfiguration{}
+	if err := c.Get(ctx, client.ObjectKey{Name: mutating}, m); err != nil {
+		errs = append(errs, fmt.Errorf("reading MutatingWebhookConfiguration %s: %w", mutating, err))
+	} else {
 		conf := configuration{object: m}
 		for i := range m.Webhooks {
 			conf.entries = append(conf.entries, entry{m.Webhooks[i].Name, &m.Webhooks[i].ClientConfig})
 		}
 		out = append(out, conf)
 	}
-	if errV == nil {
+	v := &admissionv1.ValidatingWebhookConfiguration{}
+	if err := c.Get(ctx, client.ObjectKey{Name: validating}, v); err != nil {
+		errs = append(errs, fmt.Errorf("reading ValidatingWebhookConfiguration %s: %w", validating, err))
+	} else {
 		conf := configuration{object: v}
 		for i := range v.Webhooks {
 			conf.entries = append(conf.entries, entry{v.Webhooks[i].Name, &v.Webhooks[i].ClientConfig})
 		}
 		out = append(out, conf)
 	}
-	return out, errors.Join(errM, errV)
+	return out, errs
 }
 
 // urlHosts are the hosts of the configurations' clientConfig.url, where the API
@@ -65,11 +78,8 @@ func urlHosts(configurations []configuration) []string {
 	var hosts []string
 	for _, c := range configurations {
 		for _, e := range c.entries {
-			if e.config.URL == nil {
-				continue
-			}
-			if u, err := url.Parse(*e.config.URL); err == nil && u.Hostname() != "" {
-				hosts = append(hosts, u.Hostname())
+			if host := e.host(); e.config.URL != nil && host != "" {
+				hosts = append(hosts, host)
 			}
 		}
 	}
@@ -83,25 +93,25 @@ type patchOperation struct {
 	Value any    `json:"value"`
 }
 
-// bundlePatch is what puts bundle into every entry that lacks it; nil when none
-// does. Each step first makes sure that the entry is still the same.
-func (c *configuration) bundlePatch(bundle []byte) []patchOperation {
-	var patch []patchOperation
+// bundlePatch is what puts into every entry the caBundle that want makes of its
+// present one; nil when all are so. It applies only to the very version that was
+// read: another replica may have put in a newer CA meanwhile.
+func (c *configuration) bundlePatch(want func(present []byte) []byte) []patchOperation {
+	patch := []patchOperation{{"replace", "/metadata/resourceVersion", c.object.GetResourceVersion()}}
 	for i, e := range c.entries {
-		if bytes.Equal(e.config.CABundle, bundle) {
-			continue
+		if bundle := want(e.config.CABundle); !bytes.Equal(e.config.CABundle, bundle) {
+			patch = append(patch, patchOperation{"add", fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), bundle})
 		}
-		at := fmt.Sprintf("/webhooks/%d", i)
-		patch = append(patch,
-			patchOperation{"test", at + "/name", e.name},
-			patchOperation{"add", at + "/clientConfig/caBundle", bundle})
+	}
+	if len(patch) == 1 {
+		return nil
 	}
 	return patch
 }
 
 // ensureBundle patches a configuration whose entries differ, and writes nothing otherwise.
-func ensureBundle(ctx context.Context, c client.Client, conf configuration, bundle []byte, owner string) (patched bool, err error) {
-	patch := conf.bundlePatch(bundle)
+func ensureBundle(ctx context.Context, c client.Client, conf configuration, want func(present []byte) []byte, owner string) (patched bool, err error) {
+	patch := conf.bundlePatch(want)
 	if patch == nil {
 		return false, nil
 	}
@@ -113,6 +123,17 @@ func ensureBundle(ctx context.Context, c client.Client, conf configuration, bund
 		return false, fmt.Errorf("patching the caBundle of %T %s: %w", conf.object, conf.object.GetName(), err)
 	}
 	return true, nil
+}
+
+// bundled are the certificates in all caBundles.
+func bundled(configurations []configuration) []*x509.Certificate {
+	var out []*x509.Certificate
+	for _, c := range configurations {
+		for _, e := range c.entries {
+			out = append(out, parseBundle(e.config.CABundle)...)
+		}
+	}
+	return out
 }
 
 // serviceHosts are the names by which the API server verifies a Service.

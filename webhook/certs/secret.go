@@ -6,11 +6,9 @@ package certs
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -43,53 +41,56 @@ func (e *ForeignSecretError) Error() string {
 func (e *ForeignSecretError) Unwrap() error { return e.Err }
 
 // ensureAuthority returns the CA that all replicas share, from a Secret that
-// the first of them creates or, when it stands there empty, fills. A CA in the
-// last third of its life is succeeded by a new one that carries it along.
-func ensureAuthority(ctx context.Context, c client.Client, name client.ObjectKey, now time.Time) (*authority, error) {
+// the first of them creates or, when it stands there empty, fills; and writes
+// the Secret where succession wants it otherwise.
+func ensureAuthority(ctx context.Context, c client.Client, name client.ObjectKey, s *succession) (*authority, error) {
 	var err error
 	for range attempts {
 		var a *authority
-		if a, err = tryAuthority(ctx, c, name, now); err == nil {
+		if a, err = tryAuthority(ctx, c, name, s); err == nil {
 			return a, nil
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
 	}
 	return nil, fmt.Errorf("ensuring the webhook's CA: %w", err)
 }
 
-func tryAuthority(ctx context.Context, c client.Client, name client.ObjectKey, now time.Time) (*authority, error) {
+func tryAuthority(ctx context.Context, c client.Client, name client.ObjectKey, s *succession) (*authority, error) {
 	secret := &corev1.Secret{}
 	err := c.Get(ctx, name, secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return createAuthority(ctx, c, name, now)
-	case err != nil:
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
 		return nil, fmt.Errorf("reading Secret %s: %w", name, err)
 	}
-	current, err := readAuthority(secret)
+	found, err := readAuthority(secret)
 	if err != nil {
 		return nil, err
 	}
-	if current != nil && !current.due(now) {
-		return current, nil
-	}
-	next, err := newAuthority(now, current)
-	if err != nil {
-		return nil, err
+	next, err := s.next(found)
+	if err != nil || next == found {
+		return next, err
 	}
 	if err := store(secret, next); err != nil {
 		return nil, err
 	}
-	// The resourceVersion that was read makes the slower of two replicas fail and read again.
+	if missing {
+		secret.Name, secret.Namespace, secret.Type = name.Name, name.Namespace, corev1.SecretTypeOpaque
+		if err := c.Create(ctx, secret); err != nil {
+			return nil, fmt.Errorf("creating Secret %s: %w", name, err)
+		}
+		return next, nil
+	}
+	// The resourceVersion that was read makes the slower of two replicas fail and
+	// read again; so does the UID, where the Secret was deleted meanwhile.
 	if err := c.Update(ctx, secret); err != nil {
 		return nil, fmt.Errorf("writing Secret %s: %w", name, err)
 	}
 	return next, nil
 }
 
-// readAuthority is nil where a new CA may be put into the Secret.
+// readAuthority is nil where a CA may be put into the Secret.
 func readAuthority(secret *corev1.Secret) (*authority, error) {
 	if len(secret.Data[certificateKey]) == 0 && len(secret.Data[privateKeyKey]) == 0 {
 		return nil, nil
@@ -102,21 +103,6 @@ func readAuthority(secret *corev1.Secret) (*authority, error) {
 		return nil, nil
 	}
 	return nil, &ForeignSecretError{Name: client.ObjectKeyFromObject(secret), Err: err}
-}
-
-func createAuthority(ctx context.Context, c client.Client, name client.ObjectKey, now time.Time) (*authority, error) {
-	made, err := newAuthority(now, nil)
-	if err != nil {
-		return nil, err
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name.Name, Namespace: name.Namespace}, Type: corev1.SecretTypeOpaque}
-	if err := store(secret, made); err != nil {
-		return nil, err
-	}
-	if err := c.Create(ctx, secret); err != nil {
-		return nil, fmt.Errorf("creating Secret %s: %w", name, err)
-	}
-	return made, nil
 }
 
 // store puts a CA into a Secret, leaving the Secret's other keys alone.

@@ -12,9 +12,25 @@ import (
 
 func checkWindows(d *decision) {
 	spec := &d.Pod.Spec
-	if spec.OS != nil && spec.OS.Name == corev1.Windows || spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) {
+	if spec.OS != nil && spec.OS.Name == corev1.Windows || spec.NodeSelector[corev1.LabelOSStable] == string(corev1.Windows) || requiresWindows(spec.Affinity) {
 		d.obstruct(ReasonWindows, "the runtime is a Linux container and the pod asks for Windows")
 	}
+}
+
+// requiresWindows reports whether every node that an affinity permits runs Windows, by its label.
+func requiresWindows(a *corev1.Affinity) bool {
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	for i := range terms {
+		if !slices.ContainsFunc(terms[i].MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			return r.Key == corev1.LabelOSStable && r.Operator == corev1.NodeSelectorOpIn && slices.Equal(r.Values, []string{string(corev1.Windows)})
+		}) {
+			return false
+		}
+	}
+	return len(terms) > 0
 }
 
 func checkHostNetwork(d *decision) {

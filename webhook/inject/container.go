@@ -129,7 +129,7 @@ func (d *decision) environment() []corev1.EnvVar {
 	return env
 }
 
-// mounts are the runtime's volumes, then the agent's workspaces.
+// mounts are the runtime's volumes, then the agent's workspaces and what these need.
 func (d *decision) mounts() []corev1.VolumeMount {
 	mounts := []corev1.VolumeMount{
 		{Name: routerVolume, MountPath: routerDirectory, ReadOnly: true},
@@ -140,6 +140,7 @@ func (d *decision) mounts() []corev1.VolumeMount {
 	if d.Settings.CAConfigMap != "" {
 		mounts = append(mounts, corev1.VolumeMount{Name: caVolume, MountPath: caDirectory, ReadOnly: true})
 	}
+	mounts = append(mounts, mountpoints(d.work.mounts)...)
 	return append(mounts, d.work.mounts...)
 }
 

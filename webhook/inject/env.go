@@ -138,6 +138,17 @@ func envNamed(env []corev1.EnvVar, needed map[string]bool) []corev1.EnvVar {
 	return out
 }
 
+// ofContainer makes variables mean in another container what they mean in theirs:
+// one that is a resource of "the" container names it. The variables are changed.
+func ofContainer(name string, env []corev1.EnvVar) []corev1.EnvVar {
+	for i := range env {
+		if from := env[i].ValueFrom; from != nil && from.ResourceFieldRef != nil && from.ResourceFieldRef.ContainerName == "" {
+			from.ResourceFieldRef.ContainerName = name
+		}
+	}
+	return env
+}
+
 // references are the NAMEs of the $(NAME) in an expression by Kubernetes' rules:
 // $$ stands for a dollar, and a $ before anything else for itself.
 func references(expr string) []string {

@@ -54,16 +54,23 @@ func servedByPolicy(d *decision) bool {
 	return true
 }
 
-// declaredMode is the admission.mode that a policy itself declares: it counts
-// also when the policy is not accepted and no profile carries it.
+// declaredMode is the admission.mode that a policy itself declares, or the most
+// specific baseline that does: it counts also when the policy is not accepted and no
+// profile carries it.
 func declaredMode(policies []v1alpha1.VisionPolicy, id string) v1alpha1.AdmissionMode {
+	mode, laid := v1alpha1.AdmissionWarn, false
 	for i := range policies {
 		p := &policies[i]
-		if a := p.Spec.Admission; compile.ProfileOf(p) == id && a != nil && a.Mode != nil {
+		became, a := compile.ProfileOf(p), p.Spec.Admission
+		switch {
+		case a == nil || a.Mode == nil:
+		case became == id:
 			return *a.Mode
+		case strings.HasPrefix(became, baselineKind) && !laid:
+			mode, laid = *a.Mode, true
 		}
 	}
-	return v1alpha1.AdmissionWarn
+	return mode
 }
 
 // baselineKind begins the ID of a profile that a baseline became.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,8 +51,8 @@ type goldenOut struct {
 
 func TestGolden(t *testing.T) {
 	names := goldenNames(t)
-	if len(names) < 60 {
-		t.Fatalf("%s holds %d cases, want at least 60", goldenFolder, len(names))
+	if len(names) < 80 {
+		t.Fatalf("%s holds %d cases, want at least 80", goldenFolder, len(names))
 	}
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +71,7 @@ func TestGolden(t *testing.T) {
 			}
 			for _, step := range plan.Steps {
 				if step.Outcome != Passed || len(step.Notes) > 0 {
-					got.Steps = append(got.Steps, step.Check+": "+step.Outcome.String())
+					got.Steps = append(got.Steps, shownStep(step))
 				}
 			}
 			for _, note := range plan.Notes {
@@ -84,6 +85,15 @@ func TestGolden(t *testing.T) {
 			compareGolden(t, filepath.Join(folder, outFile), got)
 		})
 	}
+}
+
+// shownStep is a step's name and outcome, with the reasons of what it found.
+func shownStep(step Step) string {
+	out := step.Check + ": " + step.Outcome.String()
+	for _, note := range step.Notes {
+		out += " " + string(note.Reason)
+	}
+	return out
 }
 
 func compareGolden(t *testing.T, file string, got goldenOut) {
@@ -164,8 +174,14 @@ func readGolden(t testing.TB, folder string) Input {
 	compiled.Namespace, compiled.NamespaceLabels = in.Namespace, in.NamespaceLabels
 	in.Policies = compile.Servers(compiled)
 	in.Compiled = compile.Compile(compiled)
+	if value, ok := in.Pod.Annotations[v1alpha1.InjectionAnnotation]; ok {
+		in.Pod.Annotations[v1alpha1.InjectionAnnotation] = strings.ReplaceAll(value, presentHash, Decide(in).Hash)
+	}
 	return in
 }
+
+// presentHash stands in a pod's annotation for the hash of the container that the pod would get.
+const presentHash = "HASH"
 
 func addObject(t testing.TB, in *Input, compiled *compile.Input, data []byte) {
 	t.Helper()

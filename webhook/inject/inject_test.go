@@ -81,6 +81,7 @@ func randomPod(seed int64) *corev1.Pod {
 		func(q *resource.Quantity, c randfill.Continue) {
 			*q = *resource.NewQuantity(c.Int63n(3), resource.DecimalSI)
 		},
+		func(entries *[]metav1.ManagedFieldsEntry, _ randfill.Continue) { *entries = nil },
 		func(m *corev1.VolumeMount, c randfill.Continue) {
 			c.FillNoCustom(m)
 			m.Name = pick("a", "b", "c", cacheVolume)
@@ -95,7 +96,6 @@ func randomPod(seed int64) *corev1.Pod {
 	)
 	pod := &corev1.Pod{}
 	fill.Fill(pod)
-	pod.ManagedFields = nil
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
@@ -112,6 +112,16 @@ func randomPod(seed int64) *corev1.Pod {
 			v.VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 		}
 		pod.Spec.Volumes = append(pod.Spec.Volumes, v)
+	}
+	if len(pod.Spec.Containers) == 0 {
+		pod.Spec.Containers = []corev1.Container{{Name: "agent"}}
+	}
+	for i := range pod.Spec.Containers {
+		for range r.Intn(5) {
+			m := corev1.VolumeMount{Name: pick("a", "b", "c"), MountPath: pick("/desk", "/desk/in", "/desk/in/", "/data"), ReadOnly: r.Intn(5) == 0}
+			m.SubPath = pick("", "", "s", "s/t")
+			pod.Spec.Containers[i].VolumeMounts = append(pod.Spec.Containers[i].VolumeMounts, m)
+		}
 	}
 	if r.Intn(3) == 0 {
 		pod.Annotations = map[string]string{v1alpha1.WorkspacesAnnotation: pick("/desk", "", "/desk/in,/data", "x", "/,,/data/deep")}

@@ -27,6 +27,11 @@ func (d *decision) fit(want *corev1.ResourceRequirements, guaranteed bool) {
 	}
 }
 
+// boundsContainers reports whether a LimitRange says anything of containers.
+func boundsContainers(r corev1.LimitRange) bool {
+	return slices.ContainsFunc(r.Spec.Limits, func(item corev1.LimitRangeItem) bool { return item.Type == corev1.LimitTypeContainer })
+}
+
 // constrained are the resources that an item says something of, in order.
 func constrained(item *corev1.LimitRangeItem) []corev1.ResourceName {
 	var names []corev1.ResourceName

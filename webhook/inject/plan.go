@@ -28,7 +28,8 @@ type Input struct {
 	// admission request need not name it itself.
 	Namespace       string
 	NamespaceLabels map[string]string
-	// Policies are the VisionPolicies of Namespace, as given to compile.
+	// Policies are compile.Servers: the VisionPolicies of Namespace, then the
+	// baselines that may serve there, the most specific first.
 	Policies []v1alpha1.VisionPolicy
 	// Compiled is compile's output for Namespace.
 	Compiled compile.Output
@@ -57,7 +58,8 @@ type Settings struct {
 	// that the runtime trusts besides the public CAs; empty means none. A pod
 	// whose namespace lacks it starts without.
 	CAConfigMap string
-	// Resources are what a policy without its own asks for; nil means DefaultResources.
+	// Resources are what is asked for of resources that the policy does not speak of,
+	// and DefaultResources of those of which neither speaks.
 	Resources *corev1.ResourceRequirements
 }
 

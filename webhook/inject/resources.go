@@ -4,6 +4,8 @@
 package inject
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -34,36 +36,86 @@ func DefaultResources() corev1.ResourceRequirements {
 // in every call.
 var guaranteedCPU = resource.MustParse("100m")
 
-// resources are the policy's, else the operator's, else the defaults; as
+// resources are, of each resource, what the policy says, else the operator, else
+// the defaults; as
 // requests equal to limits where anything else would cost the pod its Guaranteed
-// class; and none where the pod has resources as a whole.
+// class; and within the pod's where it has resources as a whole.
 func (d *decision) resources() corev1.ResourceRequirements {
 	if r := d.Pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
 		if d.shape.Resources != nil {
 			d.tell(ReasonResourcesLeftToPod, "the pod has resources as a whole; those of the policy's runtime.resources are not set")
 		}
-		return corev1.ResourceRequirements{}
+		return d.withinPod(r)
 	}
-	var want corev1.ResourceRequirements
-	switch {
-	case d.shape.Resources != nil:
-		want = *d.shape.Resources.DeepCopy()
-	case d.Settings.Resources != nil:
-		want = *d.Settings.Resources.DeepCopy()
-	default:
-		want = DefaultResources()
-		if guaranteed(d.Pod) {
-			delete(want.Limits, corev1.ResourceCPU) // it would be requested, too
+	classed := guaranteed(d.Pod)
+	want := DefaultResources()
+	if classed {
+		delete(want.Limits, corev1.ResourceCPU) // it would be requested, too
+	}
+	for _, said := range []*corev1.ResourceRequirements{d.Settings.Resources, d.shape.Resources} {
+		if said != nil {
+			overlay(&want, said)
 		}
 	}
-	want.Claims = nil // claims are the pod's, which may have none
 	d.addEphemeralStorage(&want)
-	classed := guaranteed(d.Pod)
 	if classed {
 		equalise(&want)
 	}
 	d.fit(&want, classed)
 	return want
+}
+
+// withinPod are the resources of the runtime in a pod that has resources as a
+// whole, whose requests are at least those of all containers together: none. In a
+// namespace with a LimitRange for containers, which would put its defaults there,
+// it asks for nothing explicitly, and is limited to what the pod is.
+func (d *decision) withinPod(whole *corev1.ResourceRequirements) corev1.ResourceRequirements {
+	if !slices.ContainsFunc(d.LimitRanges, boundsContainers) {
+		return d.weightless()
+	}
+	want := DefaultResources()
+	for name, limit := range want.Limits {
+		set(&want.Requests, name, resource.Quantity{Format: limit.Format})
+		if most, ok := whole.Limits[name]; ok && most.Cmp(limit) < 0 {
+			set(&want.Limits, name, most.DeepCopy())
+		}
+	}
+	d.fit(&want, false)
+	return want
+}
+
+// weightless are zero of the resources that every other container limits: where the
+// pod as a whole has no such limit, the API server makes it, since 1.37, of those of
+// its containers, but only if all of them have one. Zero adds nothing to that, and a
+// kubelet takes it for the pod's limit. It is there with a limit of the pod's as well,
+// so that a copy of the pod, which has that limit, is the same.
+func (d *decision) weightless() corev1.ResourceRequirements {
+	var want corev1.ResourceRequirements
+	for name, q := range DefaultResources().Limits {
+		if everyLimit(d.Pod, name) {
+			set(&want.Requests, name, resource.Quantity{Format: q.Format})
+			set(&want.Limits, name, resource.Quantity{Format: q.Format})
+		}
+	}
+	return want
+}
+
+// overlay changes what is wanted of the resources of which more is said. One with a
+// request alone has no limit then: it was left out on purpose. Claims are the pod's,
+// which may have none.
+func overlay(want, said *corev1.ResourceRequirements) {
+	for _, list := range []corev1.ResourceList{said.Requests, said.Limits} {
+		for name := range list {
+			delete(want.Requests, name)
+			delete(want.Limits, name)
+		}
+	}
+	for name, q := range said.Requests {
+		set(&want.Requests, name, q.DeepCopy())
+	}
+	for name, q := range said.Limits {
+		set(&want.Limits, name, q.DeepCopy())
+	}
 }
 
 // ephemeralRequest is what the runtime asks for of a node's disk, where it must ask.

@@ -32,7 +32,27 @@ func (d *decision) securityContext() *corev1.SecurityContext {
 		RunAsGroup:               group,
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		SELinuxOptions:           d.seLinuxOptions(),
 	}
+}
+
+// seLinuxOptions are the pod's own, nil, but where the agent's container has a level
+// of its own: files of one level cannot be read from another. Nothing else of the
+// agent's is taken over, for its type may be privileged.
+func (d *decision) seLinuxOptions() *corev1.SELinuxOptions {
+	if d.work.agent == nil || d.work.agent.SecurityContext == nil {
+		return nil
+	}
+	agents := d.work.agent.SecurityContext.SELinuxOptions
+	if agents == nil || agents.Level == "" {
+		return nil
+	}
+	options := corev1.SELinuxOptions{}
+	if sc := d.Pod.Spec.SecurityContext; sc != nil && sc.SELinuxOptions != nil {
+		options = *sc.SELinuxOptions
+	}
+	options.Level = agents.Level
+	return &options
 }
 
 // user is whom the runtime runs as; nil leaves it to the platform or, where the

@@ -46,6 +46,9 @@ func isReserved(dir string) bool {
 	return slices.ContainsFunc(reserved, func(r string) bool { return within(dir, r) || within(r, dir) })
 }
 
+// Reserved reports whether no pod gets a directory as a workspace, whatever it mounts there.
+func Reserved(dir string) bool { return !path.IsAbs(dir) || isReserved(path.Clean(dir)) }
+
 // within reports whether the clean absolute path p is dir or lies below it.
 func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
@@ -60,9 +63,8 @@ func chooseWorkspaces(d *decision) {
 	for i := range d.Pod.Spec.Volumes {
 		d.volumesByName[d.Pod.Spec.Volumes[i].Name] = &d.Pod.Spec.Volumes[i]
 	}
-	containers := d.Pod.Spec.Containers
-	for i := range containers {
-		d.work = d.workspacesOf(&containers[i], allowed, narrowed, narrow)
+	for _, c := range mainFirst(d.Pod) {
+		d.work = d.workspacesOf(c, allowed, narrowed, narrow)
 		if d.work.agent != nil {
 			break
 		}
@@ -83,6 +85,25 @@ func chooseWorkspaces(d *decision) {
 		say = d.lack
 	}
 	say(ReasonNoWorkspace, "no container mounts a workspace (a writable emptyDir or PersistentVolumeClaim%s); images reach the runtime by upload only", listedHint(allowed))
+}
+
+// defaultContainer is kubectl's annotation for the container that a pod is about.
+const defaultContainer = "kubectl.kubernetes.io/default-container"
+
+// mainFirst are a pod's containers in order, but for the one that its author or a
+// mesh calls the main one, which comes first: a mesh may put its proxy, with
+// volumes of its own, before the agent.
+func mainFirst(pod *corev1.Pod) []*corev1.Container {
+	out := make([]*corev1.Container, 0, len(pod.Spec.Containers))
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if c.Name == pod.Annotations[defaultContainer] {
+			out = slices.Insert(out, 0, c)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func listedHint(allowed []string) string {
@@ -185,7 +206,7 @@ func (d *decision) workspacesOf(c *corev1.Container, allowed, narrowed []string,
 	if len(w.directories) == 0 {
 		return workspaces{}
 	}
-	w.agent, w.env = c, envNamed(c.Env, needed)
+	w.agent, w.env = c, ofContainer(c.Name, envNamed(c.Env, needed))
 	return w
 }
 

@@ -211,7 +211,10 @@ func TestProviderWarnings(t *testing.T) {
 			p.Spec.Endpoints[0] = v1alpha1.Endpoint{Name: "a", URL: "http://models.example.com:8000/v1", AllowPlainHTTP: ptr(true), CABundle: "x"}
 		}, []string{"spec.endpoints[0].url: images and the key travel", "spec.endpoints[0].caBundle: has no effect"}},
 		{"a key over plain http within the cluster", func(p *v1alpha1.VisionProvider) { p.Spec.Endpoints[0].URL = "http://vllm.models.svc:8000/v1" },
-			[]string{"spec.endpoints[0].url: the key travels in the clear within the cluster"}},
+			[]string{"spec.endpoints[0].url: images and the key travel in the clear within the cluster"}},
+		{"images over plain http within the cluster", func(p *v1alpha1.VisionProvider) {
+			p.Spec.Endpoints[0].URL, p.Spec.Credentials = "http://VLLM.models.SVC:8000/v1", v1alpha1.Credentials{None: &v1alpha1.NoCredentials{}}
+		}, []string{"spec.endpoints[0].url: images travel in the clear within the cluster"}},
 		{"plain http to loopback", func(p *v1alpha1.VisionProvider) { p.Spec.Endpoints[0].URL = "http://[::1]:8973/v1" }, nil},
 		{"allowPlainHTTP for https", func(p *v1alpha1.VisionProvider) { p.Spec.Endpoints[0].AllowPlainHTTP = ptr(true) },
 			[]string{"spec.endpoints[0].allowPlainHTTP: has no effect"}},

@@ -29,6 +29,8 @@ func ProviderWarnings(p *v1alpha1.VisionProvider) []string {
 	for i := range p.Spec.Models {
 		w = append(w, modelWarnings(fmt.Sprintf("spec.models[%d]", i), p, &p.Spec.Models[i])...)
 	}
+	w = append(w, sharingWarnings(p)...)
+	w = append(w, probeWarnings(p)...)
 	if p.Spec.Discovery == nil && !slices.ContainsFunc(p.Spec.Models, func(m v1alpha1.Model) bool { return is(m.ImageInput, true) }) {
 		w = append(w, "spec.models: no model takes images, so the provider can serve no route")
 	}
@@ -41,17 +43,16 @@ var keyLike = regexp.MustCompile(`(?i)^(?:bearer |basic |sk-|sk_|xai-|gsk_|hf_|A
 func endpointWarnings(at string, e *v1alpha1.Endpoint, key bool) []string {
 	var w []string
 	plain := strings.HasPrefix(e.URL, "http://")
-	host, _, _ := strings.Cut(strings.TrimPrefix(e.URL, "http://"), "/")
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		host = host[:i]
-	}
+	host := hostOf(e.URL)
 	switch {
 	case plain && !inside(host) && key:
 		w = append(w, at+".url: images and the key travel in the clear")
 	case plain && !inside(host):
 		w = append(w, at+".url: images travel in the clear")
-	case plain && key && service(host):
-		w = append(w, at+".url: the key travels in the clear within the cluster")
+	case plain && service(host) && key:
+		w = append(w, at+".url: images and the key travel in the clear within the cluster")
+	case plain && service(host):
+		w = append(w, at+".url: images travel in the clear within the cluster")
 	}
 	if is(e.AllowPlainHTTP, true) && !plain {
 		w = append(w, at+".allowPlainHTTP: has no effect on an https URL")
@@ -72,7 +73,7 @@ func PolicyWarnings(p *v1alpha1.VisionPolicy) []string {
 	spec := &p.Spec
 	w := append(notYet(UnprogrammedPolicy(p)), fallbackWarnings(spec)...)
 	for i, g := range spec.AllowedModels {
-		if problem := globWarning(g, spec.NamespaceSelector != nil); problem != "" {
+		if problem := GlobProblem(g, spec.NamespaceSelector != nil); problem != "" {
 			w = append(w, fmt.Sprintf("spec.allowedModels[%d]: %s", i, problem))
 		}
 	}
@@ -84,10 +85,16 @@ func PolicyWarnings(p *v1alpha1.VisionPolicy) []string {
 		*l.Image.MaxBytes > *l.Request.MaxTotalImageBytes {
 		w = append(w, "spec.limits.image.maxBytes: exceeds limits.request.maxTotalImageBytes, which is what will refuse")
 	}
+	for i := range spec.Quotas {
+		w = append(w, quotaWarnings(fmt.Sprintf("spec.quotas[%d]", i), &spec.Quotas[i])...)
+	}
+	w = append(w, injectionWarnings(spec.Injection)...)
 	if r := spec.Runtime; r != nil {
 		w = append(w, runtimeWarnings(r)...)
+		w = append(w, proxyWarnings(r.Proxy)...)
+		w = append(w, cacheWarnings(spec.Cache, r.Resources)...)
 	}
-	return bounded(w)
+	return bounded(append(w, admissionWarnings(spec)...))
 }
 
 // fallbackWarnings name the fallbacks that cannot serve, or that add nothing, by
@@ -105,9 +112,9 @@ func fallbackWarnings(spec *v1alpha1.VisionPolicySpec) []string {
 	return w
 }
 
-// globWarning says why a glob can match no route. Only what stands before a
-// wildcard is certain.
-func globWarning(glob string, baseline bool) string {
+// GlobProblem says why a glob of allowedModels can match no route, whatever
+// providers there are; empty where it may. Only what stands before a wildcard is certain.
+func GlobProblem(glob string, baseline bool) string {
 	literal := glob
 	if i := strings.IndexAny(glob, "*?"); i >= 0 {
 		literal = glob[:i]

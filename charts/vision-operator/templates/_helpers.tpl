@@ -156,10 +156,14 @@ spec:
 {{- end }}
 {{- end }}
 
+{{- /* The Secret with a certificate of somebody else's making; empty for the operator's own. */}}
+{{- define "vision-operator.certificateSecret" -}}
+{{- ternary "vision-operator-webhook-certificate" .Values.webhook.secret .Values.certManager.enabled -}}
+{{- end }}
+
 {{- /* With cert-manager, its CA injector fills the caBundle in. */}}
 {{- define "vision-operator.injectCA" -}}
-{{- if .Values.certManager.enabled }}
-  annotations:
-    cert-manager.io/inject-ca-from: {{ .Release.Namespace }}/vision-operator-webhook
+{{- with ternary (printf "%s/vision-operator-webhook" .Release.Namespace) .Values.webhook.injectCAFrom .Values.certManager.enabled }}
+  annotations: {cert-manager.io/inject-ca-from: {{ . | quote }}}
 {{- end }}
 {{- end }}
