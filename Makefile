@@ -55,6 +55,7 @@ lint: ## Run golangci-lint (.golangci.yml)
 	$(TOOL) golangci-lint run --allow-parallel-runners $(PKG)
 	$(if $(WHOLE),cd test/vendors && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
 	$(if $(WHOLE),cd hack/images && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
+	$(if $(WHOLE),cd hack/cluster && ../../$(TOOL) golangci-lint run --allow-parallel-runners ./...)
 
 ##@ Check
 
@@ -63,6 +64,7 @@ test: ready ## Run the tests on a real API server (PKG=./runtime/... RUN=TestNam
 	{ status=0; go test -json -timeout $(TIMEOUT) -run '$(RUN)' $(PKG) || status=$$?; \
 	  $(if $(WHOLE),(cd test/vendors && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
 	  $(if $(WHOLE),(cd hack/images && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
+	  $(if $(WHOLE),(cd hack/cluster && GOWORK=off go test -json -timeout $(TIMEOUT) -run '$(RUN)' ./...) || status=$$?;) \
 	  exit $$status; } | go run ./hack/testsummary
 
 .PHONY: bench
@@ -119,6 +121,7 @@ ready:
 
 .PHONY: cluster-up
 cluster-up: ## Start a real single-node Kubernetes on this machine (root on Linux; see hack/cluster/README.md)
+	@hack/deps --cluster
 	@hack/cluster/up
 
 .PHONY: cluster-down
