@@ -271,6 +271,8 @@ func FuzzInjectNeverPanicsAndIsIdempotent(f *testing.F) {
 		in.Pod = pod
 		in.NamespaceLabels = map[string]string{v1alpha1.InjectLabel: v1alpha1.InjectEnabled}
 		checkIdempotent(t, in)
+		checkPatch(t, in)
+		checkUntouched(t, in)
 	})
 }
 
