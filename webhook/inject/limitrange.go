@@ -18,13 +18,27 @@ import (
 func (d *decision) fit(want *corev1.ResourceRequirements, guaranteed bool) {
 	for i := range d.LimitRanges {
 		for j := range d.LimitRanges[i].Spec.Limits {
-			if item := &d.LimitRanges[i].Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
-				for _, name := range constrained(item) {
-					d.fitOne(want, d.LimitRanges[i].Name, item, name, guaranteed)
-				}
+			item := d.ofContainers(&d.LimitRanges[i].Spec.Limits[j])
+			for _, name := range constrained(&item) {
+				d.fitOne(want, d.LimitRanges[i].Name, &item, name, guaranteed)
 			}
 		}
 	}
+}
+
+// ofContainers is what an item asks of each container. Of one for pods that is the
+// ratio: where every container keeps it, the pod does, unless it has resources as a
+// whole, of which it is asked then. Sums are the author's to mind.
+func (d *decision) ofContainers(item *corev1.LimitRangeItem) corev1.LimitRangeItem {
+	switch item.Type {
+	case corev1.LimitTypeContainer:
+		return *item
+	case corev1.LimitTypePod:
+		if _, whole := asWhole(d.Pod); !whole {
+			return corev1.LimitRangeItem{MaxLimitRequestRatio: item.MaxLimitRequestRatio}
+		}
+	}
+	return corev1.LimitRangeItem{}
 }
 
 // boundsContainers reports whether a LimitRange says anything of containers.

@@ -40,7 +40,7 @@ var guaranteedCPU = resource.MustParse("100m")
 // defaults; as requests equal to limits where anything else would cost the pod its
 // Guaranteed class; and within the pod's where it has resources as a whole.
 func (d *decision) resources() corev1.ResourceRequirements {
-	if r := d.Pod.Spec.Resources; r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0) {
+	if r, ok := asWhole(d.Pod); ok {
 		if d.shape.Resources != nil {
 			d.tell(ReasonResourcesLeftToPod, "the pod has resources as a whole; those of the policy's runtime.resources are not set")
 		}
@@ -59,9 +59,28 @@ func (d *decision) resources() corev1.ResourceRequirements {
 	d.addEphemeralStorage(&want)
 	if classed {
 		equalise(&want)
+	} else {
+		d.limitLikeOthers(&want)
 	}
 	d.fit(&want, classed)
 	return want
+}
+
+// asWhole are the resources that a pod has as a whole, if it has some.
+func asWhole(pod *corev1.Pod) (*corev1.ResourceRequirements, bool) {
+	r := pod.Spec.Resources
+	return r, r != nil && (len(r.Requests) > 0 || len(r.Limits) > 0)
+}
+
+// limitLikeOthers limits CPU and memory, where the policy or the operator leave that
+// out, only in a pod whose every other container limits them, as a quota on limits
+// demands: by the default, or by what is requested where that is more.
+func (d *decision) limitLikeOthers(want *corev1.ResourceRequirements) {
+	for name, limit := range DefaultResources().Limits {
+		if _, ok := want.Limits[name]; !ok && everyLimit(d.Pod, name) {
+			set(&want.Limits, name, larger(limit, want.Requests[name]))
+		}
+	}
 }
 
 // withinPod are the resources of the runtime in a pod that has resources as a
@@ -100,8 +119,8 @@ func (d *decision) weightless() corev1.ResourceRequirements {
 }
 
 // overlay changes what is wanted of the resources of which more is said. One with a
-// request alone has no limit then: it was left out on purpose. Claims are the pod's,
-// which may have none.
+// request alone has no limit then, which was left out on purpose; but see
+// limitLikeOthers. Claims are the pod's, which may have none.
 func overlay(want, said *corev1.ResourceRequirements) {
 	for _, list := range []corev1.ResourceList{said.Requests, said.Limits} {
 		for name := range list {
