@@ -10,7 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +35,21 @@ const oncePath = "/once"
 // lifetimes go through a CA in half a minute. What is left of a certificate when
 // it is renewed is enough for a machine that is busy with other tests.
 var lifetimes = certs.Options{CALifetime: 45 * time.Second, LeafLifetime: 15 * time.Second, Overlap: 4 * time.Second, Interval: 500 * time.Millisecond}
+
+// slowly is an API server that takes its time to change a webhook configuration:
+// what is done too early is then seen to be.
+type slowly struct {
+	http.RoundTripper
+	by *atomic.Int64 // nanoseconds
+}
+
+// RoundTrip waits before a patch of a configuration, and before nothing else.
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "webhookconfigurations") {
+		time.Sleep(time.Duration(s.by.Load()))
+	}
+	return s.RoundTripper.RoundTrip(r)
+}
 
 // replica is one process of the operator, as far as the webhooks go.
 type replica struct {

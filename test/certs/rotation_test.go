@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +37,8 @@ type world struct {
 func TestEveryPodIsCreatedWithTheRuntimeWhateverBecomesOfTheCertificates(t *testing.T) {
 	balancer := startBalancer(t)
 	admin, operator := install(t, balancer.listener.Addr().String())
+	var patchesTake atomic.Int64
+	operator.Wrap(func(next http.RoundTripper) http.RoundTripper { return slowly{next, &patchesTake} })
 	w := &world{T: t, admin: admin, balancer: balancer}
 	for i := range w.replicas {
 		w.start(i, operator)
@@ -48,7 +52,7 @@ func TestEveryPodIsCreatedWithTheRuntimeWhateverBecomesOfTheCertificates(t *test
 	w.enforced, stopEnforced = startStream(t, admin, "enforced")
 	defer stopEnforced()
 
-	w.observe(5 * time.Second)
+	patchesTake.Store(int64(time.Second))
 	w.phase("a deleted Secret", func() { w.deleteSecret(); w.secretIsBack() })
 	w.phase("a garbled Secret", func() {
 		w.editSecret(func(s *corev1.Secret) { s.Data["ca.key"] = []byte("garbage") })
@@ -67,6 +71,7 @@ func TestEveryPodIsCreatedWithTheRuntimeWhateverBecomesOfTheCertificates(t *test
 			t.Errorf("replica %d saw %d calls and served %d leaves: this test sees too little", i, r.called(), len(w.leaves[i]))
 		}
 	}
+	patchesTake.Store(0)
 	w.wipe()
 }
 

@@ -244,6 +244,57 @@ func TestAReplicaThatReadAnOldSecretDoesNotTakeANewCAOutOfTheCABundle(t *testing
 	}
 }
 
+func TestTheSlowerOfTwoReplicasTakesWhatTheFasterWrote(t *testing.T) {
+	for name, age := range map[string]time.Duration{"the first CA": 0, "a successor": DefaultCALifetime / 4 * 3} {
+		t.Run(name, func(t *testing.T) {
+			now := newClock()
+			var between func() // what happens between a replica's reading and its writing of the Secret
+			meanwhile := func() {
+				if f := between; f != nil {
+					between = nil
+					f()
+				}
+			}
+			c := installed().WithInterceptorFuncs(interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+					meanwhile()
+					return c.Create(ctx, o, opts...)
+				},
+				Update: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+					meanwhile()
+					return c.Update(ctx, o, opts...)
+				},
+			}).Build()
+			slow, fast := replica(t, c, now), replica(t, c, now)
+			if age > 0 {
+				mustSync(t, slow)
+				mustSync(t, fast)
+				now.Add(age)
+			}
+			between = func() { mustSync(t, fast) }
+			mustSync(t, slow)
+			if between != nil || !slow.known.key.Equal(fast.known.key) {
+				t.Error("they do not agree on one CA")
+			}
+			checkTrusted(t, c, slow, now, "127.0.0.1")
+			checkTrusted(t, c, fast, now, "127.0.0.1")
+		})
+	}
+}
+
+func TestTheListOfTrustedCAsIsBounded(t *testing.T) {
+	now := newClock().Now()
+	var many []*x509.Certificate
+	for range 2 * maxTrusted {
+		many = append(many, born(t, now, DefaultCALifetime).current())
+	}
+	s := &succession{now: now, lifetime: DefaultCALifetime, bundled: many}
+	got, err := s.next(nil)
+	if err != nil || len(got.trusted) != maxTrusted || got.due(now, DefaultCALifetime) {
+		t.Errorf("got %d trusted CAs (%v), want %d, a new one first", len(got.trusted), err, maxTrusted)
+	}
+}
+
 func wipe(t *testing.T, c client.Client) {
 	t.Helper()
 	conf := &admissionv1.MutatingWebhookConfiguration{}
