@@ -59,20 +59,25 @@ func TestAMissingKeyOfTheDefaultModelIsALackAndAnotherIsAWord(t *testing.T) {
 	}
 }
 
+// provider has a model with eyes, and its key in a Secret of its own name.
+func provider(namespace, name string) v1alpha1.VisionProvider {
+	return v1alpha1.VisionProvider{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: v1alpha1.VisionProviderSpec{
+			Transport:   v1alpha1.TransportOpenAIChatCompletions,
+			Endpoints:   []v1alpha1.Endpoint{{Name: "main", URL: "https://api.example/v1"}},
+			Credentials: v1alpha1.Credentials{SecretRef: &v1alpha1.SecretKeyReference{Name: name, Key: "token"}},
+			Models:      []v1alpha1.Model{{Name: "eyes", ImageInput: new(true)}},
+		},
+	}
+}
+
 func withTwoProviders(t *testing.T, mode v1alpha1.AdmissionMode) Input {
 	t.Helper()
 	in := baseInput(t)
 	var providers []v1alpha1.VisionProvider
 	for _, name := range []string{"openai", "other"} {
-		providers = append(providers, v1alpha1.VisionProvider{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: in.Namespace},
-			Spec: v1alpha1.VisionProviderSpec{
-				Transport:   v1alpha1.TransportOpenAIChatCompletions,
-				Endpoints:   []v1alpha1.Endpoint{{Name: "main", URL: "https://api.example/v1"}},
-				Credentials: v1alpha1.Credentials{SecretRef: &v1alpha1.SecretKeyReference{Name: name, Key: "token"}},
-				Models:      []v1alpha1.Model{{Name: "eyes", ImageInput: new(true)}},
-			},
-		})
+		providers = append(providers, provider(in.Namespace, name))
 	}
 	policy := v1alpha1.VisionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: in.Namespace}}
 	policy.Spec.DefaultModel = new("openai/eyes")
