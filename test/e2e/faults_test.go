@@ -151,7 +151,7 @@ func (w *world) theRuntimeRunsOutOfMemory(t *testing.T) {
 	eventually(t, 30*time.Second, func() error {
 		status, answer, err := w.call(t.Context(), now, "/view", map[string]string{"path": given, "prompt": "Read all text."})
 		if err != nil || status != http.StatusOK || !strings.Contains(answer, `"cached":true`) {
-			return fmt.Errorf("want the observation from the persisted cache, got HTTP %d %s %v", status, answer, err)
+			return fmt.Errorf("want the observation from the persisted cache, got %s", said(status, answer, err))
 		}
 		return nil
 	})

@@ -114,7 +114,7 @@ func (w *world) aRotatedSecretReachesTheRunningPod(t *testing.T) {
 			// Another prompt each time, so that no cached observation answers.
 			status, answer, err := w.call(t.Context(), pod, "/view", map[string]string{"path": given, "prompt": fmt.Sprint("Which key, at ", time.Now().UnixNano())})
 			if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(key)))[:12]; err != nil || status != http.StatusOK || !strings.Contains(answer, sum) {
-				return fmt.Errorf("want the digest %s of the key, got HTTP %d %s %v", sum, status, answer, err)
+				return fmt.Errorf("want the digest %s of the key, got %s", sum, said(status, answer, err))
 			}
 			return nil
 		}

@@ -223,3 +223,11 @@ func (w *world) call(ctx context.Context, pod *corev1.Pod, path string, query ma
 	data, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, string(data), err
 }
+
+// said is what came of a call, for a message.
+func said(status int, answer string, err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("HTTP %d %s", status, answer)
+}
