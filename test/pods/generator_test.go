@@ -45,13 +45,13 @@ func (g generator) pod() *corev1.Pod {
 	if g.in(40) {
 		spec.Volumes = append(spec.Volumes, g.volume("vision-runtime-cache"))
 	}
-	guaranteed, limited := g.in(4), g.in(3)
+	class, limited := pick(g, loose, loose, guaranteed, bounded), g.in(3)
 	for i := range g.IntN(4) {
-		spec.InitContainers = append(spec.InitContainers, g.container(fmt.Sprintf("init%d", i), spec.Volumes, guaranteed, limited))
+		spec.InitContainers = append(spec.InitContainers, g.container(fmt.Sprintf("init%d", i), spec.Volumes, class, limited))
 		g.asInit(&spec.InitContainers[i])
 	}
 	for i := range 1 + g.IntN(3) {
-		spec.Containers = append(spec.Containers, g.container(fmt.Sprintf("c%d", i), spec.Volumes, guaranteed, limited))
+		spec.Containers = append(spec.Containers, g.container(fmt.Sprintf("c%d", i), spec.Volumes, class, limited))
 	}
 	if g.in(40) {
 		spec.Containers[0].Name = inject.ContainerName
@@ -62,6 +62,9 @@ func (g generator) pod() *corev1.Pod {
 	g.network(spec)
 	if g.in(10) {
 		spec.Resources = &corev1.ResourceRequirements{Limits: amounts("cpu=8", "memory=16Gi"), Requests: maybeAmounts(g, "cpu=6", "memory=12Gi")}
+		if g.in(2) { // its limits are those of its containers then, if all have some
+			spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu=8", "memory=16Gi")}
+		}
 	}
 	if g.in(20) {
 		windows(spec)
@@ -89,11 +92,11 @@ var paths = []string{
 	"/var/cache", "/vision-runtime", "/run/x", "/home/agent", "/mnt/$(POD)", "/mnt/with space", "/var/run/secrets/kubernetes.io/serviceaccount", "relative",
 }
 
-func (g generator) container(name string, volumes []corev1.Volume, guaranteed, limited bool) corev1.Container {
+func (g generator) container(name string, volumes []corev1.Volume, class class, limited bool) corev1.Container {
 	c := corev1.Container{
 		Name: name, Image: pick(g, "agent:1", "registry.example/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000"),
 		ImagePullPolicy: pick(g, "", corev1.PullAlways, corev1.PullNever), WorkingDir: pick(g, "", "/desk"), Stdin: g.in(5), TTY: g.in(5),
-		Env: g.env(name), SecurityContext: g.containerSecurity(), Resources: g.resources(guaranteed, limited),
+		Env: g.env(name), SecurityContext: g.containerSecurity(), Resources: g.resources(class, limited),
 		TerminationMessagePath: pick(g, "", "/dev/end"), TerminationMessagePolicy: pick(g, "", corev1.TerminationMessageFallbackToLogsOnError),
 	}
 	if g.in(3) {
@@ -189,12 +192,25 @@ func (g generator) containerSecurity() *corev1.SecurityContext {
 	return sc
 }
 
-func (g generator) resources(guaranteed, limited bool) corev1.ResourceRequirements {
+// class says what the containers of a pod have in common: nothing, requests equal to
+// limits, or limits twice as large, as quotas and LimitRanges want them.
+type class int
+
+const (
+	loose class = iota
+	guaranteed
+	bounded
+)
+
+func (g generator) resources(class class, limited bool) corev1.ResourceRequirements {
 	var r corev1.ResourceRequirements
-	if guaranteed {
+	switch class {
+	case guaranteed:
 		r.Limits = amounts("cpu=500m", "memory=256Mi")
 		r.Requests = maybeAmounts(g, "cpu=500m", "memory=256Mi")
-	} else {
+	case bounded:
+		r.Limits, r.Requests = amounts("cpu=400m", "memory=256Mi"), amounts("cpu=200m", "memory=128Mi")
+	default:
 		r.Requests = maybeAmounts(g, pick(g, "cpu=10m", "memory=16Mi", "cpu=0"))
 		r.Limits = maybeAmounts(g, pick(g, "cpu=2", "memory=1Gi", "memory=64Mi"), pick(g, "cpu=4", "memory=2Gi"))
 	}

@@ -4,6 +4,7 @@
 package pods
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -59,17 +60,27 @@ func TestRandomPodsThatAreAcceptedWithoutTheRuntimeAreAcceptedWithIt(t *testing.
 	bounds := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "bounds"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
 		Type: corev1.LimitTypeContainer, Max: amounts("cpu=4", "memory=2Gi"), Min: amounts("cpu=10m", "memory=16Mi"), Default: amounts("cpu=500m", "memory=200Mi"),
 	}}}}
+	frugal := v1alpha1.VisionPolicySpec{Runtime: &v1alpha1.Runtime{Resources: &corev1.ResourceRequirements{Requests: amounts("cpu=20m")}}}
+	ratio := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "ratio"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+		Type: corev1.LimitTypePod, MaxLimitRequestRatio: amounts("cpu=2"),
+	}}}}
 	all := []*twins{
 		newTwins(t, v1alpha1.VisionPolicySpec{}, nil),
 		newTwins(t, custom, nil),
 		newTwins(t, strict, []string{enforced}),
 		newTwins(t, v1alpha1.VisionPolicySpec{}, nil, bounds),
 		newTwins(t, custom, []string{"pod-security.kubernetes.io/enforce=baseline"}),
+		newTwins(t, v1alpha1.VisionPolicySpec{}, nil, ratio),
+		newTwins(t, frugal, nil),
 	}
-	eventually(t, "waiting for the operator to hear of the LimitRange", func() error {
-		pod := sized("probe", "cpu=20m", "memory=16Mi")
+	for _, u := range []*team{all[6].without, all[6].with} {
+		u.quota(amounts("requests.cpu=1k", "limits.cpu=1k", "limits.memory=1Ti"))
+	}
+	eventually(t, "waiting for the operator to hear of the LimitRanges", func() error {
+		pod, tight := sized("probe", "cpu=20m", "memory=16Mi"), sized("tight", "cpu=20m", "memory=16Mi")
 		pod.Spec.Containers[0].Resources.Limits[corev1.ResourceCPU] = resource.MustParse("1")
-		return all[3].with.try(pod, client.DryRunAll)
+		tight.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = resource.MustParse("15Mi") // else Guaranteed
+		return errors.Join(all[3].with.try(pod, client.DryRunAll), all[5].with.try(tight, client.DryRunAll))
 	})
 
 	g, made, accepted := newGenerator(7), 0, 0
@@ -148,6 +159,7 @@ func (w *twins) compare(t *testing.T, number int, plain, served *corev1.Pod) {
 	if c := runtimeOf(served); tokensOf(served, c) != 0 {
 		t.Errorf("pod %d has a token in the runtime: %v", number, c.VolumeMounts)
 	}
+	w.again(t, number, served)
 	a, b := comparable(t, plain), comparable(t, withoutRuntime(served))
 	a.QOSClass, b.QOSClass, b.Injection = "", "", inject.Injection{}
 	for _, one := range []*told{&a, &b} {
@@ -161,6 +173,19 @@ func (w *twins) compare(t *testing.T, number int, plain, served *corev1.Pod) {
 	}
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("pod %d differs in what is not ours (-without +with):\n%s", number, diff)
+	}
+}
+
+// again sees that a copy of an injected pod is injected into the same pod.
+func (w *twins) again(t *testing.T, number int, served *corev1.Pod) {
+	t.Helper()
+	copied := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: served.Name, Labels: served.Labels, Annotations: served.Annotations}, Spec: *served.Spec.DeepCopy()}
+	if err := w.with.try(copied, client.DryRunAll); err != nil {
+		t.Errorf("a copy of pod %d with the runtime is refused: %v", number, err)
+		return
+	}
+	if diff := cmp.Diff(comparable(t, served).Spec, comparable(t, copied).Spec); diff != "" {
+		t.Errorf("a copy of pod %d with the runtime became another:\n%s", number, diff)
 	}
 }
 
