@@ -42,9 +42,10 @@ manifests: ## Generate CRDs, the chart's copy of them, and RBAC and webhooks whe
 	hack/manifests
 
 .PHONY: docs
-docs: ## Generate docs/reference/api.md from the API types
+docs: ## Generate docs/reference/api.md from the API types, and the charts' README.md from their values
 	@mkdir -p docs/reference
 	$(TOOL) crd-ref-docs --source-path=api --config=hack/apidocs/config.yaml --templates-dir=hack/apidocs/templates --renderer=markdown --output-path=docs/reference/api.md --log-level=WARN
+	go run ./hack/chartdocs charts/vision-operator charts/vision-operator-crds
 
 .PHONY: fmt
 fmt: ## Format the Go code
@@ -102,6 +103,10 @@ images: ## Build the images and their SBOMs into bin/images, without Docker (IMA
 .PHONY: images-lock
 images-lock: ## Move the images to the newest of Debian's packages: writes hack/images/debian.lock.json
 	@cd hack/images && GOWORK=off GOFLAGS=-mod=readonly go run -buildvcs=false . lock
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml: config/default, with the images' tag where VERSION=x is given
+	@hack/installer $(if $(filter command line environment,$(origin VERSION)),'$(VERSION)')
 
 .PHONY: controlplane
 controlplane: ## Build kube-apiserver, etcd and kubectl into the per-user cache, once
