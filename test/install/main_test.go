@@ -1,9 +1,10 @@
 // Copyright The Vision Operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install shows every object of the chart, whatever its values, to a real
-// API server: as a dry run, with unknown and doubled fields refused, in namespaces
-// that hold pods to Pod Security's restricted level.
+// Package install installs, upgrades and removes the charts with Helm on a real
+// API server, and shows it every object that they make, whatever their values: as
+// a dry run, with unknown and doubled fields refused, in namespaces that hold pods
+// to Pod Security's restricted level.
 package install
 
 import (
@@ -27,9 +28,13 @@ var namespaces = []string{"vision-system", "team-a", "team-b"}
 // server is asked with fieldValidation=Strict.
 var server client.Client
 
+// kubeconfig is the administrator's.
+var kubeconfig string
+
 func TestMain(m *testing.M) {
 	// Without the CRDs, since the chart's are created too.
 	os.Exit(envtest.Run(m, envtest.Options{WithoutCRDs: true}, func(c *envtest.Cluster) {
+		kubeconfig = c.Kubeconfig()
 		plain, err := client.New(c.Config, client.Options{})
 		if err != nil {
 			panic(fmt.Errorf("making a client: %w", err))
