@@ -150,7 +150,7 @@ func readLimitRange(o *objects, where, name string, data []byte) error {
 func readSecret(o *objects, where, name string, data []byte) error {
 	secret := &corev1.Secret{}
 	if json.Unmarshal(data, secret) != nil {
-		return fmt.Errorf("Secret %s: it is no Secret: its data must be in base64, or plain in stringData", name)
+		return fmt.Errorf("reading Secret %s: it is no Secret: its data must be in base64, or plain in stringData", name)
 	}
 	if err := o.settle(where, "Secret", secret); err != nil {
 		return err

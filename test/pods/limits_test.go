@@ -4,6 +4,7 @@
 package pods
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -187,7 +188,7 @@ func TestDefaultsOfALimitRangeDoNotMakeTheRuntimeExceedResourcesOfTheWholePod(t 
 	eventually(t, "waiting for the LimitRange", func() error {
 		bare, probe := unlabelled("bare"), pod.DeepCopy()
 		if err := u.try(bare, client.DryRunAll); err != nil || bare.Spec.Containers[0].Resources.Limits == nil {
-			return fmt.Errorf("a pod without limits gets none (%v)", err)
+			return errors.Join(errors.New("a pod without limits gets none"), err)
 		}
 		return u.try(probe, client.DryRunAll)
 	})
