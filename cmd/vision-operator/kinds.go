@@ -70,7 +70,7 @@ type outdatedKindsError struct{ lacks []string }
 // Error names it and says what to run.
 func (e *outdatedKindsError) Error() string {
 	return fmt.Sprintf("the installed CRDs are older than this build: %s; apply this version's first, which Helm leaves undone when it upgrades: "+
-		"kubectl apply --server-side -k config/crd, or, from the chart, kubectl apply --server-side -f charts/vision-operator/crds",
+		"kubectl apply --server-side -k config/crd, or, from the chart, kubectl apply --server-side -f charts/vision-operator/files/crds",
 		strings.Join(e.lacks, "; "))
 }
 
