@@ -109,21 +109,15 @@ func declared(t *testing.T, create bool) {
 
 func TestAReleaseTakesOverTheDefinitionsOfACRDsFolderAndFindsThemAgain(t *testing.T) {
 	t.Cleanup(func() { empty(t) })
-	// As the chart's earlier form left them: a release, and CRDs that nobody owns.
-	must(t, "install", release, chart, "--set", "crds.enabled=false")
-	for _, object := range render(t, crds, "{}") {
-		object.SetAnnotations(map[string]string{"controller-gen.kubebuilder.io/version": "v0"})
-		object.SetLabels(nil)
-		if err := server.Create(t.Context(), &object); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// The chart of 0.1, whose CRDs, in its folder crds/, are no release's.
+	must(t, "install", release, root+"/test/e2e/testdata/vision-operator-0.1.0.tgz")
+	owned(t, "")
 	declared(t, true)
 
-	if said, err := helm(t, "upgrade", release, chart, "--reset-values"); err == nil || !strings.Contains(said, unowned) {
+	if said, err := helm(t, "upgrade", release, chart); err == nil || !strings.Contains(said, unowned) {
 		t.Errorf("upgrading without taking ownership: got %v: %s, want %q", err, said, unowned)
 	}
-	must(t, "upgrade", release, chart, "--reset-values", "--take-ownership")
+	must(t, "upgrade", release, chart, "--take-ownership")
 	owned(t, release)
 	declared(t, false)
 
