@@ -190,7 +190,7 @@ func TestWhatIsFittedIntoALimitRangePassesIt(t *testing.T) {
 						if guaranteed {
 							equalise(&want)
 						}
-						d.fit(&want, guaranteed)
+						d.fit(&want)
 						seen++
 						if !accepts(&item, &want) {
 							t.Errorf("min %s, max %s, ratio %s of %s, guaranteed %v: got %v", low, high, ratio, name, guaranteed, want)

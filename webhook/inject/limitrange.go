@@ -13,14 +13,14 @@ import (
 // fit changes what the container asks for until the namespace's LimitRanges let it
 // pass, as far as one value can: by the rules of the API server's LimitRanger, a
 // resource with a minimum or a maximum must be asked for and be limited, and both
-// must lie between; a limit is at most so many times its request. In a Guaranteed
-// pod both stay equal.
-func (d *decision) fit(want *corev1.ResourceRequirements, guaranteed bool) {
+// must lie between; a limit is at most so many times its request. What is
+// equal stays equal, as in a Guaranteed pod.
+func (d *decision) fit(want *corev1.ResourceRequirements) {
 	for i := range d.LimitRanges {
 		for j := range d.LimitRanges[i].Spec.Limits {
 			item := d.ofContainers(&d.LimitRanges[i].Spec.Limits[j])
 			for _, name := range constrained(&item) {
-				d.fitOne(want, d.LimitRanges[i].Name, &item, name, guaranteed)
+				d.fitOne(want, d.LimitRanges[i].Name, &item, name)
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func constrained(item *corev1.LimitRangeItem) []corev1.ResourceName {
 	return slices.Compact(names)
 }
 
-func (d *decision) fitOne(want *corev1.ResourceRequirements, by string, item *corev1.LimitRangeItem, name corev1.ResourceName, guaranteed bool) {
+func (d *decision) fitOne(want *corev1.ResourceRequirements, by string, item *corev1.LimitRangeItem, name corev1.ResourceName) {
 	request, requested := want.Requests[name]
 	limit, limited := want.Limits[name]
 	asked, allowed := request.DeepCopy(), limit.DeepCopy()
@@ -83,9 +83,6 @@ func (d *decision) fitOne(want *corev1.ResourceRequirements, by string, item *co
 		requested, limited = true, true
 	}
 	if limited && asked.Cmp(allowed) > 0 {
-		asked = allowed.DeepCopy()
-	}
-	if guaranteed && limited && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
 		asked = allowed.DeepCopy()
 	}
 	if !requested && !limited || requested && limited && asked.Cmp(request) == 0 && allowed.Cmp(limit) == 0 {

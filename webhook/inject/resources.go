@@ -62,7 +62,7 @@ func (d *decision) resources() corev1.ResourceRequirements {
 	} else {
 		d.limitLikeOthers(&want)
 	}
-	d.fit(&want, classed)
+	d.fit(&want)
 	return want
 }
 
@@ -98,7 +98,7 @@ func (d *decision) withinPod(whole *corev1.ResourceRequirements) corev1.Resource
 			set(&want.Limits, name, most.DeepCopy())
 		}
 	}
-	d.fit(&want, false)
+	d.fit(&want)
 	return want
 }
 
