@@ -89,7 +89,6 @@ func hasProfile(d *decision) bool {
 	if d.profile == nil {
 		return d.stop(ReasonPolicyNotAccepted, "the policy that serves the pod is in no router document")
 	}
-	d.incomplete = false
 	d.shape = d.Compiled.Pods[d.profile.ID]
 	if d.shape.Admission != "" {
 		d.mode = d.shape.Admission

@@ -154,6 +154,21 @@ func TestVolumesOfAnOlderInjectionAreMadeAnew(t *testing.T) {
 	}
 }
 
+func TestARatioForPodsIsAskedOfAPodWithResourcesAsAWhole(t *testing.T) {
+	in := largeInput()
+	memory := func(value string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(value)}
+	}
+	in.Pod.Spec.Resources = &corev1.ResourceRequirements{Requests: memory("100Mi"), Limits: memory("100Mi")}
+	in.LimitRanges = []corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{
+		{Type: corev1.LimitTypeContainer, Max: memory("1Gi")}, {Type: corev1.LimitTypePod, MaxLimitRequestRatio: memory("2")},
+	}}}}
+	got := Decide(in).Container.Resources
+	if request, limit := got.Requests[corev1.ResourceMemory], got.Limits[corev1.ResourceMemory]; !request.IsZero() || limit.String() != "100Mi" {
+		t.Errorf("the runtime has %v, want no request of its own, and the pod's limit", got)
+	}
+}
+
 func TestAStepIsWhatItsWorstFindingIs(t *testing.T) {
 	in := withTwoProviders(t, v1alpha1.AdmissionWarn)
 	in.MissingKeys = map[Key]Note{}
