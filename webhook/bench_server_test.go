@@ -25,6 +25,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/gather"
+	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -127,7 +128,7 @@ func installWebhook(b *testing.B, name, namespace string, answer admission.Respo
 	server.StartTLS()
 	b.Cleanup(server.Close)
 	conf := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := readManifest("mutating.yaml", conf); err != nil {
+	if err := admin.Get(b.Context(), client.ObjectKey{Name: certs.DefaultConfiguration}, conf); err != nil {
 		b.Fatal(err)
 	}
 	hook := conf.Webhooks[0]

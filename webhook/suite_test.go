@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
@@ -113,15 +109,14 @@ func prepare() (stop func() error, err error) {
 	if _, err := cluster.Kubectl(ctx, "", "apply", "-n", operatorNamespace, "-k", "../config/rbac"); err != nil {
 		return nil, err
 	}
-	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator-webhook",
-		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
+	operator, err = cluster.ServiceAccount(operatorNamespace, "vision-operator-webhook")
 	if err != nil {
 		return nil, err
 	}
-	if listen, err = freeAddress(); err != nil {
+	if listen, err = envtest.FreeAddress(); err != nil {
 		return nil, err
 	}
-	if err := installConfigurations(ctx, listen); err != nil {
+	if err := envtest.InstallWebhooks(ctx, admin, func(path string) string { return "https://" + listen + path }); err != nil {
 		return nil, err
 	}
 	return startOperator()
@@ -180,50 +175,6 @@ func (r *readyChecks) check() error {
 		}
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// installConfigurations creates what config/webhook holds, reached by URL in
-// place of the Service.
-func installConfigurations(ctx context.Context, address string) error {
-	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := readManifest("mutating.yaml", mutating); err != nil {
-		return err
-	}
-	if err := readManifest("validating.yaml", validating); err != nil {
-		return err
-	}
-	for i := range mutating.Webhooks {
-		byURL(&mutating.Webhooks[i].ClientConfig, address)
-	}
-	for i := range validating.Webhooks {
-		byURL(&validating.Webhooks[i].ClientConfig, address)
-	}
-	if err := admin.Create(ctx, mutating); err != nil {
-		return err
-	}
-	return admin.Create(ctx, validating)
-}
-
-func readManifest(name string, into client.Object) error {
-	data, err := os.ReadFile("../config/webhook/" + name)
-	if err != nil {
-		return err
-	}
-	return yaml.UnmarshalStrict(data, into)
-}
-
-func byURL(c *admissionregistrationv1.WebhookClientConfig, address string) {
-	at := (&url.URL{Scheme: "https", Host: address, Path: *c.Service.Path}).String()
-	*c = admissionregistrationv1.WebhookClientConfig{URL: &at}
 }
 
 // createNamespace creates a namespace and, in place of the controller that does

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +25,6 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/yaml"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
@@ -66,34 +64,17 @@ func install(t *testing.T, address string) (client.WithWatch, *rest.Config) {
 	if _, err := cluster.Kubectl(t.Context(), "", "apply", "-n", operatorNamespace, "-k", "../../config/rbac"); err != nil {
 		t.Fatal(err)
 	}
-	operator, err := cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator-webhook",
-		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
+	operator, err := cluster.ServiceAccount(operatorNamespace, "vision-operator-webhook")
 	if err != nil {
 		t.Fatal(err)
 	}
-	mutating, validating := &admissionv1.MutatingWebhookConfiguration{}, &admissionv1.ValidatingWebhookConfiguration{}
-	for file, into := range map[string]client.Object{"mutating.yaml": mutating, "validating.yaml": validating} {
-		data, err := os.ReadFile("../../config/webhook/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.UnmarshalStrict(data, into); err != nil {
-			t.Fatal(err)
-		}
+	at := func(path string) string {
+		return (&url.URL{Scheme: "https", Host: address, Path: oncePath + path}).String()
 	}
-	for i := range mutating.Webhooks {
-		byURL(&mutating.Webhooks[i].ClientConfig, address)
+	if err := envtest.InstallWebhooks(t.Context(), admin, at); err != nil {
+		t.Fatal(err)
 	}
-	for i := range validating.Webhooks {
-		byURL(&validating.Webhooks[i].ClientConfig, address)
-	}
-	create(t, admin, mutating, validating)
 	return admin, operator
-}
-
-func byURL(c *admissionv1.WebhookClientConfig, address string) {
-	at := (&url.URL{Scheme: "https", Host: address, Path: oncePath + *c.Service.Path}).String()
-	*c = admissionv1.WebhookClientConfig{URL: &at}
 }
 
 func create(t *testing.T, c client.Client, objects ...client.Object) {

@@ -12,15 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/yaml"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
@@ -111,16 +107,15 @@ func prepare(ctx context.Context) (err error) {
 	if _, err := cluster.Kubectl(ctx, "", "apply", "-f", "../../config/local/webhook_role.yaml"); err != nil {
 		return err
 	}
-	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
-		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
+	operator, err = cluster.ServiceAccount(operatorNamespace, "vision-operator")
 	if err != nil {
 		return err
 	}
 	operator.WarningHandler = rest.NoWarnings{}
-	if address, err = freeAddress(); err != nil {
+	if address, err = envtest.FreeAddress(); err != nil {
 		return err
 	}
-	if err := installConfigurations(ctx); err != nil {
+	if err := envtest.InstallWebhooks(ctx, admin, func(path string) string { return "https://" + address + path }); err != nil {
 		return err
 	}
 	for _, o := range serving() {
@@ -196,45 +191,6 @@ func reachable(want bool) error {
 		return fmt.Errorf("a pod has the runtime: %t", has)
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
-// installConfigurations creates what config/webhook holds, reached by URL in
-// place of the Service.
-func installConfigurations(ctx context.Context) error {
-	mutating, validating := &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	for file, into := range map[string]client.Object{"mutating.yaml": mutating, "validating.yaml": validating} {
-		data, err := os.ReadFile("../../config/webhook/" + file)
-		if err != nil {
-			return err
-		}
-		if err := yaml.UnmarshalStrict(data, into); err != nil {
-			return err
-		}
-	}
-	for i := range mutating.Webhooks {
-		byURL(&mutating.Webhooks[i].ClientConfig)
-	}
-	for i := range validating.Webhooks {
-		byURL(&validating.Webhooks[i].ClientConfig)
-	}
-	if err := admin.Create(ctx, mutating); err != nil {
-		return err
-	}
-	return admin.Create(ctx, validating)
-}
-
-func byURL(c *admissionregistrationv1.WebhookClientConfig) {
-	at := (&url.URL{Scheme: "https", Host: address, Path: *c.Service.Path}).String()
-	*c = admissionregistrationv1.WebhookClientConfig{URL: &at}
 }
 
 // eventually waits until check has no complaint.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/visionoperator/vision-operator/test/envtest"
 )
 
 // process is the operator.
@@ -26,7 +28,7 @@ type process struct {
 // ends with the benchmark at the latest.
 func launch(tb testing.TB) *process {
 	tb.Helper()
-	health, err := freeAddress()
+	health, err := envtest.FreeAddress()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +79,7 @@ func prepare(ctx context.Context, cluster *envtest.Cluster) (err error) {
 	if suite.admin, err = client.NewWithWatch(&unlimited, client.Options{Scheme: suite.scheme}); err != nil {
 		return err
 	}
-	if suite.webhooks, err = freeAddress(); err != nil {
+	if suite.webhooks, err = envtest.FreeAddress(); err != nil {
 		return err
 	}
 	if err := install(ctx, cluster, suite.webhooks); err != nil {
@@ -134,13 +133,4 @@ func build(ctx context.Context) error {
 		return fmt.Errorf("building the operator: %w: %s", err, output)
 	}
 	return nil
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed at once
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"os"
 	"sync"
@@ -115,13 +114,12 @@ func prepare() (stop func() error, err error) {
 			return nil, err
 		}
 	}
-	operator, err = cluster.User("system:serviceaccount:"+operatorNamespace+":vision-operator",
-		"system:serviceaccounts", "system:serviceaccounts:"+operatorNamespace)
+	operator, err = cluster.ServiceAccount(operatorNamespace, "vision-operator")
 	if err != nil {
 		return nil, err
 	}
 	operator.WarningHandler = rest.NoWarnings{}
-	if address, err = freeAddress(); err != nil {
+	if address, err = envtest.FreeAddress(); err != nil {
 		return nil, err
 	}
 	if err := installConfiguration(ctx); err != nil {
@@ -181,15 +179,6 @@ func runManager(mgr ctrl.Manager) (stop func() error) {
 	done := make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	return sync.OnceValue(func() error { cancel(); return <-done })
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // installConfiguration creates the pod webhooks of config/webhook, and what the
