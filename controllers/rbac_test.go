@@ -27,7 +27,7 @@ func TestTheOperatorsRolesGrantNoMoreThanIsNeeded(t *testing.T) {
 		{"create", "", "secrets", "", "team", "", false},
 		{"update", "", "secrets", "", "team", "any", false},
 		{"delete", "", "secrets", "", operatorNamespace, "vision-operator-ca", false},
-		{"update", "", "secrets", "", operatorNamespace, "vision-operator-ca", true},
+		{"update", "", "secrets", "", operatorNamespace, "vision-operator-ca", false}, // the webhooks' account's
 		{"update", "", "secrets", "", operatorNamespace, "other", false},
 		{"patch", "", "pods", "", "team", "agent", false},
 		{"update", "", "pods", "", "team", "agent", false},
@@ -47,7 +47,7 @@ func TestTheOperatorsRolesGrantNoMoreThanIsNeeded(t *testing.T) {
 		{"patch", "visionoperator.dev", "visionpolicies", "", "team", "any", false},
 		{"patch", "visionoperator.dev", "visionpolicies", "status", "team", "any", true},
 		{"update", "visionoperator.dev", "visionproviders", "", "team", "any", false},
-		{"patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "", "vision-operator", true},
+		{"patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "", "vision-operator", false}, // likewise
 		{"patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "", "other", false},
 		{"update", "coordination.k8s.io", "leases", "", operatorNamespace, "vision-operator", true},
 		{"update", "coordination.k8s.io", "leases", "", "kube-system", "vision-operator", false},
