@@ -7,6 +7,7 @@ import (
 	"maps"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -31,14 +32,38 @@ type edition struct {
 
 func editionOf(p *v1alpha1.VisionPolicy) edition { return edition{p.UID, p.Generation} }
 
-// ledger holds the standing of baselines, by namespace and by baseline. It is
-// empty when the operator starts, which then looks at every namespace.
+// ledger holds the standing of baselines, by namespace and by baseline, and the
+// ConfigMaps that were seen to be ours. It is empty when the operator starts, which
+// then looks at every namespace.
 type ledger struct {
-	mu sync.Mutex
-	in map[string]map[string]standing
+	mu   sync.Mutex
+	in   map[string]map[string]standing
+	made map[types.NamespacedName]types.UID
 }
 
-func newLedger() *ledger { return &ledger{in: map[string]map[string]standing{}} }
+func newLedger() *ledger {
+	return &ledger{in: map[string]map[string]standing{}, made: map[types.NamespacedName]types.UID{}}
+}
+
+// own remembers a ConfigMap as ours; an empty uid forgets it.
+func (l *ledger) own(namespace, name string, uid types.UID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := types.NamespacedName{Namespace: namespace, Name: name}
+	if uid == "" {
+		delete(l.made, key)
+		return
+	}
+	l.made[key] = uid
+}
+
+// owns reports whether a ConfigMap is one that was seen to be ours, whatever others
+// made of its label and its data since.
+func (l *ledger) owns(c *corev1.ConfigMap) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.UID != "" && l.made[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] == c.UID
+}
 
 // record takes in all standings of one namespace, and reports whether they differ
 // from those before.

@@ -62,7 +62,7 @@ func (r *routerReconciler) publish(ctx context.Context, g *gathered, doc *router
 		return pending, err
 	}
 	for _, held := range g.published() {
-		if !isOurs(held) {
+		if !isOurs(held) && !r.ledger.owns(held) {
 			return publication{again: r.leftover, verdict: compile.Verdict{Reason: v1alpha1.ReasonConflict, Message: fmt.Sprintf(
 				"ConfigMap %s exists without the label %s=%s and is not ours to write; remove it", held.Name, v1alpha1.ManagedByLabel, v1alpha1.ManagedBy)}}, nil
 		}
@@ -201,6 +201,7 @@ func (w *wanted) drift() *drift {
 // the API server then holds.
 func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string, error) {
 	if w.satisfied() {
+		r.ledger.own(w.namespace, w.name, w.held.UID)
 		return w.held.Data, nil
 	}
 	if w.obstructed() {
@@ -215,6 +216,9 @@ func (r *routerReconciler) put(ctx context.Context, w wanted) (map[string]string
 		return nil, fmt.Errorf("publishing ConfigMap %s/%s: %w", w.namespace, w.name, err)
 	}
 	log.FromContext(ctx).Info("Published", "configMap", w.name)
+	if object.UID != nil {
+		r.ledger.own(w.namespace, w.name, *object.UID)
+	}
 	if d := w.drift(); d != nil {
 		r.events.Eventf(eventTarget(object), nil, corev1.EventTypeWarning, "Restored", d.action,
 			"ConfigMap %s %s and was put back; change a VisionPolicy or a VisionProvider instead", w.name, d.words)
@@ -262,6 +266,7 @@ func (r *routerReconciler) retire(ctx context.Context, g *gathered, doc *router.
 
 // remove deletes the very object that was read.
 func (r *routerReconciler) remove(ctx context.Context, held *corev1.ConfigMap) error {
+	r.ledger.own(held.Namespace, held.Name, "")
 	err := r.client.Delete(ctx, held, client.Preconditions{UID: &held.UID, ResourceVersion: &held.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("removing ConfigMap %s/%s: %w", held.Namespace, held.Name, err)

@@ -171,6 +171,10 @@ func TestWhatOthersDoToTheRouterIsUndone(t *testing.T) {
 			cm.Labels = nil
 			return admin.Update(t.Context(), cm)
 		}, "had lost its label"},
+		{"an edit that leaves nothing of ours, label or field", func(cm *corev1.ConfigMap) error {
+			cm.Data[router.Key], cm.Labels = "{}", nil
+			return admin.Update(t.Context(), cm)
+		}, "had lost its label"},
 		{"an edit that cannot be edited", func(cm *corev1.ConfigMap) error {
 			cm.Data[router.Key], cm.Immutable = "{}", new(true)
 			return admin.Update(t.Context(), cm)

@@ -196,9 +196,12 @@ func leave(t *testing.T) {
 			}
 		}
 	}
-	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: teams[4], Name: router.ConfigMapName}}
-	if err := admin.Get(context.Background(), client.ObjectKeyFromObject(foreign), foreign); err == nil && foreign.Labels["owner"] != "" {
-		if err := admin.Delete(context.Background(), foreign); err != nil {
+	for _, team := range teams {
+		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: team, Name: router.ConfigMapName}}
+		if err := admin.Get(context.Background(), client.ObjectKeyFromObject(held), held); err != nil || held.Labels["owner"] == "" && !stripped(held) {
+			continue
+		}
+		if err := admin.Delete(context.Background(), held); err != nil {
 			t.Fatal(err)
 		}
 	}

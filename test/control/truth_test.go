@@ -111,10 +111,20 @@ func (t *truth) served(namespace string) bool {
 	})
 }
 
-// foreign reports whether our place in a namespace is taken.
+// foreign reports whether our place in a namespace is taken: by somebody else's
+// ConfigMap, or by one of ours of which nothing tells so any more. An operator that
+// ran meanwhile remembers and mends that one; one that was started later cannot tell
+// it from the other, and adopts nothing (controllers/router_test.go has both).
 func (t *truth) foreign(namespace string) bool {
 	c := t.configMaps[namespace+"/"+router.ConfigMapName]
-	return c != nil && c.Labels["owner"] == "somebody-else"
+	return c != nil && (c.Labels["owner"] == "somebody-else" || stripped(c))
+}
+
+// stripped reports whether a ConfigMap has neither our label nor a field of ours.
+func stripped(c *corev1.ConfigMap) bool {
+	return c.Labels[v1alpha1.ManagedByLabel] == "" && !slices.ContainsFunc(c.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == v1alpha1.ManagedBy && e.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // checkRouter holds both ConfigMaps of a namespace against one compile.
