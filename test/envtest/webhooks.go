@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
@@ -24,6 +25,20 @@ func FreeAddress() (string, error) {
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
+}
+
+// patience is how long WaitFor waits.
+const patience = 30 * time.Second
+
+// WaitFor waits until check has no complaint, 30 seconds at most, and returns the
+// last one that it had.
+func WaitFor(check func() error) (err error) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = check(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // ServiceAccount returns a configuration that reaches the API server as a service

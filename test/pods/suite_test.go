@@ -15,7 +15,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
@@ -139,7 +138,7 @@ func startWebhooks(settings inject.Settings) error {
 		return err
 	}
 	webhooks = start(mgr)
-	if err := until(func() error { return reachable(true) }); err != nil {
+	if err := envtest.WaitFor(func() error { return reachable(true) }); err != nil {
 		return fmt.Errorf("waiting for the webhooks: %w", err)
 	}
 	return nil
@@ -196,21 +195,9 @@ func reachable(want bool) error {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := until(check); err != nil {
+	if err := envtest.WaitFor(check); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-}
-
-// until waits until check has no complaint, and returns the last one it had.
-func until(check func() error) (err error) {
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
-		if err = check(); err == nil {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
 }
 
 // journal keeps the first lines that the operator logs, for a suite that fails.

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -39,9 +40,7 @@ var (
 
 func selectorOf(asked string) labels.Selector {
 	s, err := labels.Parse(asked + ",!" + v1alpha1.InjectedLabel)
-	if err != nil {
-		panic("watchdog: " + err.Error()) // of two constants
-	}
+	utilruntime.Must(err) // both parts are constants
 	return s
 }
 

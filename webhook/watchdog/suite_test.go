@@ -12,7 +12,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -151,7 +150,7 @@ func startWebhooks() (stop func() error, err error) {
 	}
 	stop = runManager(mgr)
 	// The certificates are written into the configuration now, which tests edit later.
-	if err := waitFor(func() error { return reachable(context.Background(), true) }); err != nil {
+	if err := envtest.WaitFor(func() error { return reachable(context.Background(), true) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("waiting for the webhooks: %w", err), stop())
 	}
 	return stop, nil
@@ -214,19 +213,7 @@ func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
 // eventually waits until check has no complaint.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	if err := waitFor(check); err != nil {
+	if err := envtest.WaitFor(check); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-}
-
-// waitFor waits until check has no complaint, and returns the last one it had.
-func waitFor(check func() error) (err error) {
-	deadline := time.Now().Add(30 * time.Second)
-	for time.Now().Before(deadline) {
-		if err = check(); err == nil {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
 }
