@@ -154,7 +154,7 @@ func TestAPolicyThatSendsAKeyAlreadyMayBeEditedByWhoMayNotReadIt(t *testing.T) {
 }
 
 func TestWhoWritesABaselineMustBeAllowedToReadTheKeyEverywhere(t *testing.T) {
-	needOperator(t)
+	suite.Need(t)
 	theirs := shared("theirs", "database")
 	theirs.Namespace = operatorNamespace
 	if err := admin.Create(t.Context(), theirs); err != nil {

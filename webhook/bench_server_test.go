@@ -25,6 +25,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/gather"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
@@ -66,9 +67,7 @@ type sides struct {
 
 func newSides(b *testing.B) *sides {
 	b.Helper()
-	if err := startAll(); err != nil {
-		b.Fatal(err)
-	}
+	suite.Need(b)
 	config := rest.CopyConfig(cluster.Config)
 	config.QPS, config.WarningHandlerWithContext = -1, &warned{}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -77,11 +76,9 @@ func newSides(b *testing.B) *sides {
 	}
 	s := &sides{Client: c}
 	for i := range s.namespaces {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
-		if err := createNamespace(b.Context(), ns); err != nil {
+		if s.namespaces[i], err = envtest.CreateNamespace(b.Context(), admin, "bench-"); err != nil {
 			b.Fatal(err)
 		}
-		s.namespaces[i] = ns.Name
 	}
 	for _, o := range []client.Object{keySecret("sk-bench"), provider(), policy(v1alpha1.AdmissionWarn)} {
 		o.SetNamespace(s.namespaces[ours])

@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +22,8 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/gather"
+	"github.com/visionoperator/vision-operator/test/envtest"
+	"github.com/visionoperator/vision-operator/test/measure"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -55,17 +55,15 @@ type benched struct {
 
 func newBenchHandler(b *testing.B) *benched {
 	b.Helper()
-	if err := startAll(); err != nil {
-		b.Fatal(err)
-	}
+	suite.Need(b)
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
-	if err := createNamespace(ctx, ns); err != nil {
+	namespace, err := envtest.CreateNamespace(ctx, admin, "bench-")
+	if err != nil {
 		b.Fatal(err)
 	}
 	for _, o := range []client.Object{keySecret("sk-bench"), provider(), policy(v1alpha1.AdmissionWarn)} {
-		o.SetNamespace(ns.Name)
+		o.SetNamespace(namespace)
 		if err := admin.Create(ctx, o); err != nil {
 			b.Fatal(err)
 		}
@@ -86,7 +84,7 @@ func newBenchHandler(b *testing.B) *benched {
 	}
 	decider := &Decider{Cached: cached, Live: live, Scope: gather.Scope{OperatorNamespace: operatorNamespace},
 		Settings: inject.Settings{Image: "vision-runtime:v1"}, Keys: NewKeys(live)}
-	return &benched{serve(&podHandler{scheme: scheme, decider: decider}, logr.Discard()), ns.Name}
+	return &benched{serve(&podHandler{scheme: scheme, decider: decider}, logr.Discard()), namespace}
 }
 
 // pause is how long each of several clients waits from one request to the next.
@@ -104,7 +102,7 @@ func (h *benched) measure(b *testing.B, concurrency int) {
 	var wait sync.WaitGroup
 	b.ReportAllocs()
 	b.ResetTimer()
-	started, used := time.Now(), processorTime(b)
+	started, used := time.Now(), measure.CPU(b)
 	for c := range min(concurrency, b.N) {
 		wait.Go(func() {
 			due := started.Add(pause * time.Duration(c) / time.Duration(concurrency))
@@ -124,22 +122,10 @@ func (h *benched) measure(b *testing.B, concurrency int) {
 	}
 	wait.Wait()
 	b.StopTimer()
-	used = processorTime(b) - used
-	slices.Sort(took)
+	used = measure.CPU(b) - used
 	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "cpu-µs/op")
-	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-	b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
-}
-
-// processorTime is what this process has used so far, its garbage collector
-// included: unlike the time that passes, it does not depend on what else runs.
-func processorTime(b *testing.B) time.Duration {
-	b.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	b.ReportMetric(float64(measure.Percentile(took, 50).Microseconds()), "p50-µs")
+	b.ReportMetric(float64(measure.Percentile(took, 99).Microseconds()), "p99-µs")
 }
 
 // typical is a pod as a Deployment of an agent makes it: with an owner, resources,

@@ -23,7 +23,7 @@ import (
 
 func mutatingConfiguration(t *testing.T) *admissionregistrationv1.MutatingWebhookConfiguration {
 	t.Helper()
-	needOperator(t)
+	suite.Need(t)
 	c := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Name: certs.DefaultConfiguration}, c); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAWipedCABundleHealsByItself(t *testing.T) {
 }
 
 func TestTheCAsSecretHoldsACertificateAndItsKeyAndIsMarkedAsOurs(t *testing.T) {
-	needOperator(t)
+	suite.Need(t)
 	secret := &corev1.Secret{}
 	if err := admin.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: certs.DefaultSecret}, secret); err != nil {
 		t.Fatal(err)

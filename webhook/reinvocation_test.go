@@ -6,7 +6,6 @@ package webhook
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -15,14 +14,13 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -60,27 +58,12 @@ func installRewriter(t *testing.T, namespace string) {
 	t.Helper()
 	server := httptest.NewTLSServer(serve(admission.HandlerFunc(rewriteImages), logr.Discard()))
 	t.Cleanup(server.Close)
-	fail, none, again := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
-	conf := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "zz-rewriter"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "rewriter.example.com", FailurePolicy: &fail, SideEffects: &none, ReinvocationPolicy: &again,
-			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-			}},
-		}},
-	}
-	if err := admin.Create(t.Context(), conf); err != nil {
+	remove, err := envtest.InstallAnother(t.Context(), admin, "zz-rewriter", namespace, server)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := admin.Delete(context.Background(), conf); err != nil {
+		if err := remove(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,9 +16,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/inject"
@@ -43,67 +39,27 @@ var (
 	operator *rest.Config
 	admin    client.WithWatch
 	listen   string
-	scheme   = newScheme()
+	scheme   = envtest.Scheme()
 )
 
-// stopOperator is nil until a test needs the operator.
-var stopOperator func() error
-
-// needOperator starts everything for the first test that needs it: fuzzing and
-// benchmarks do not.
-func needOperator(t *testing.T) {
-	t.Helper()
-	if err := startAll(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var startAll = sync.OnceValue(func() (err error) {
-	// The ServiceAccount plugin is on, as in every real cluster, to see that the
-	// agent's token is not mounted into the runtime.
-	cluster, err = envtest.Start(envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}})
-	if err != nil {
-		return err
-	}
-	stopOperator, err = prepare()
-	return err
-})
+// suite starts everything for the first test that needs it: fuzzing and benchmarks
+// do not. The ServiceAccount plugin is on, as in every real cluster, to see that the
+// agent's token is not mounted into the runtime.
+var suite = envtest.Lazy{Options: envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}}, Prepare: prepare}
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
-	code := m.Run()
-	// The operator first: the API server would wait for its watches.
-	if stopOperator != nil {
-		code = failOn(stopOperator(), code)
-	}
-	if cluster != nil {
-		code = failOn(cluster.Stop(), code)
-	}
-	os.Exit(code)
-}
-
-func failOn(err error, code int) int {
-	if err == nil {
-		return code
-	}
-	fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
-	return max(code, 1)
-}
-
-func newScheme() *runtime.Scheme {
-	made := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(made))
-	utilruntime.Must(v1alpha1.AddToScheme(made))
-	return made
+	os.Exit(suite.Run(m))
 }
 
 // prepare installs what a cluster has before the operator starts, and starts it.
-func prepare() (stop func() error, err error) {
+func prepare(c *envtest.Cluster) (stop func() error, err error) {
+	cluster = c
 	if admin, err = client.NewWithWatch(cluster.Config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
-	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
+	if _, err := envtest.CreateNamespace(ctx, admin, operatorNamespace); err != nil {
 		return nil, err
 	}
 	if _, err := cluster.Kubectl(ctx, "", "apply", "-n", operatorNamespace, "-k", "../config/rbac"); err != nil {
@@ -177,15 +133,6 @@ func (r *readyChecks) check() error {
 	return nil
 }
 
-// createNamespace creates a namespace and, in place of the controller that does
-// so in a real cluster, its service account.
-func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
-	if err := admin.Create(ctx, ns); err != nil {
-		return err
-	}
-	return admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "default"}})
-}
-
 // eventually waits until check has no complaint.
 func eventually(check func() error) error {
 	deadline := time.Now().Add(time.Minute)
@@ -210,19 +157,14 @@ type user struct {
 // newUser makes a namespace with labels ("key=value") and a user in it.
 func newUser(t *testing.T, labels ...string) *user {
 	t.Helper()
-	needOperator(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: map[string]string{}}}
-	for _, l := range labels {
-		key, value, _ := strings.Cut(l, "=")
-		ns.Labels[key] = value
-	}
-	if err := createNamespace(t.Context(), ns); err != nil {
+	suite.Need(t)
+	namespace, err := envtest.CreateNamespace(t.Context(), admin, "team-", labels...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	u := &user{T: t, namespace: ns.Name, warned: &warned{}}
+	u := &user{T: t, namespace: namespace, warned: &warned{}}
 	config := rest.CopyConfig(cluster.Config)
 	config.WarningHandlerWithContext = u.warned
-	var err error
 	if u.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +209,7 @@ func (w *warned) all() string {
 // certificatesOf makes another replica's certificates.
 func certificatesOf(t *testing.T) *certs.Certificates {
 	t.Helper()
-	needOperator(t)
+	suite.Need(t)
 	direct, err := client.NewWithWatch(operator, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)

@@ -14,14 +14,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/router"
+	"github.com/visionoperator/vision-operator/test/measure"
 )
 
 // BenchmarkProxy compares the model proxy with a httputil.ReverseProxy that does
@@ -55,23 +52,14 @@ func benchmarkProxy(b *testing.B, size int) {
 	b.Cleanup(func() { _ = s.shutdown(time.Second) })
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	b.Cleanup(client.CloseIdleConnections)
-	ways := []*way{{url: plain.URL}, {url: doingNothing(b, plain.URL)}, {url: s.url("")}}
 	body := bodyOf(b, size)
-	for _, to := range ways {
-		to.call(b, client, body) // opens the connections
-		to.cpu, to.took = 0, nil
-	}
-	for b.Loop() {
-		for _, to := range ways {
-			to.call(b, client, body)
+	measure.Proxy(b, client, plain.URL, s.url(""), func(url string) (*http.Request, error) {
+		req, err := http.NewRequest(http.MethodPost, url+"/openai/v1/chat/completions", bytes.NewReader(body))
+		if err == nil {
+			req.Header.Set("Content-Type", "application/json")
 		}
-	}
-	direct, nothing, ours := ways[0].perCall(), ways[1].perCall(), ways[2].perCall()
-	b.ReportMetric(float64(nothing-direct)/1e3, "reverse-cpu-µs")
-	b.ReportMetric(float64(ours-direct)/1e3, "proxy-cpu-µs")
-	b.ReportMetric(float64(ours-direct)/float64(nothing-direct), "cpu-ratio")
-	b.ReportMetric(float64(ways[2].p99()-ways[1].p99())/1e3, "added-p99-µs")
-	b.ReportMetric(0, "ns/op")
+		return req, err
+	})
 }
 
 // bodyOf is a request of about size bytes with one image, which takes nearly all
@@ -95,57 +83,4 @@ func bodyOf(b *testing.B, size int) []byte {
 		}
 		side += 1 + side/20
 	}
-}
-
-// way is one of the ways to the upstream that are compared.
-type way struct {
-	url  string
-	cpu  time.Duration
-	took []time.Duration
-}
-
-// call sends some requests in a row, so that all ways take turns.
-func (to *way) call(b *testing.B, client *http.Client, body []byte) {
-	before := cpuTime(b)
-	for range 20 {
-		began := time.Now()
-		resp, err := client.Post(to.url+"/openai/v1/chat/completions", "application/json", bytes.NewReader(body))
-		if err != nil {
-			b.Fatal(err)
-		}
-		if answer, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-			b.Fatalf("status %d, error %v: %s", resp.StatusCode, err, answer)
-		}
-		_ = resp.Body.Close()
-		to.took = append(to.took, time.Since(began))
-	}
-	to.cpu += cpuTime(b) - before
-}
-
-func (to *way) perCall() time.Duration { return to.cpu / time.Duration(len(to.took)) }
-
-func (to *way) p99() time.Duration {
-	slices.Sort(to.took)
-	return to.took[len(to.took)*99/100]
-}
-
-// cpuTime is the processor time that this process has taken.
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-// doingNothing starts a ReverseProxy.
-func doingNothing(b *testing.B, to string) string {
-	target, err := url.Parse(to)
-	if err != nil {
-		b.Fatal(err)
-	}
-	transport := &http.Transport{}
-	s := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
-	b.Cleanup(func() { s.Close(); transport.CloseIdleConnections() })
-	return s.URL
 }

@@ -10,9 +10,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/visionoperator/vision-operator/test/measure"
 )
 
 // encoded is an image of so many random bytes in base64.
@@ -35,7 +35,7 @@ func BenchmarkScan(b *testing.B) {
 		for _, d := range Dialects() {
 			body := history(d, 100, data)
 			b.Run(size.name+"/"+string(d), func(b *testing.B) {
-				perMiB(b, len(body), func() {
+				measure.PerMiB(b, len(body), func() {
 					if r, err := Scan(d, body); err != nil || len(r.Images) != 30 {
 						b.Fatal(err)
 					}
@@ -44,7 +44,7 @@ func BenchmarkScan(b *testing.B) {
 		}
 		body := history(OpenAIChat, 100, data)
 		b.Run(size.name+"/json.Valid for comparison", func(b *testing.B) {
-			perMiB(b, len(body), func() { json.Valid(body) })
+			measure.PerMiB(b, len(body), func() { json.Valid(body) })
 		})
 	}
 }
@@ -54,7 +54,7 @@ func BenchmarkReader(b *testing.B) {
 	data := []byte(encoded(1 << 20))
 	raw, _ := base64.StdEncoding.DecodeString(string(data))
 	b.Run("decode and hash", func(b *testing.B) {
-		perMiB(b, len(data), func() {
+		measure.PerMiB(b, len(data), func() {
 			if n, err := newReader(data, Span{0, len(data)}, false).WriteTo(sha256.New()); n != 1<<20 || err != nil {
 				b.Fatal(n, err)
 			}
@@ -62,7 +62,7 @@ func BenchmarkReader(b *testing.B) {
 	})
 	b.Run("decode", func(b *testing.B) {
 		r, buf := Reader{}, make([]byte, 16<<10)
-		perMiB(b, len(data), func() {
+		measure.PerMiB(b, len(data), func() {
 			r = Reader{body: data, end: len(data)}
 			for {
 				if _, err := r.Read(buf); err != nil {
@@ -73,30 +73,9 @@ func BenchmarkReader(b *testing.B) {
 	})
 	b.Run("encoding/base64 for comparison", func(b *testing.B) {
 		out := make([]byte, len(data))
-		perMiB(b, len(data), func() { _, _ = base64.StdEncoding.Decode(out, data) })
+		measure.PerMiB(b, len(data), func() { _, _ = base64.StdEncoding.Decode(out, data) })
 	})
 	b.Run("hash alone", func(b *testing.B) {
-		perMiB(b, len(data), func() { sha256.Sum256(raw) })
+		measure.PerMiB(b, len(data), func() { sha256.Sum256(raw) })
 	})
-}
-
-// perMiB reports the processor's time for each MiB of size: unlike the time on
-// the clock, it does not count what other processes take.
-func perMiB(b *testing.B, size int, do func()) {
-	b.ReportAllocs()
-	b.SetBytes(int64(size))
-	start := spent(b)
-	for b.Loop() {
-		do()
-	}
-	took := spent(b) - start
-	b.ReportMetric(float64(took.Nanoseconds())/float64(b.N)/1e6/(float64(size)/(1<<20)), "cpu-ms/MiB")
-}
-
-func spent(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

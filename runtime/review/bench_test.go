@@ -14,11 +14,10 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/review"
+	"github.com/visionoperator/vision-operator/test/measure"
 )
 
 // history is a conversation of 100 messages with 30 different images of size
@@ -74,7 +73,7 @@ func BenchmarkReview(b *testing.B) {
 		}
 		for name, read := range forms {
 			b.Run(size.name+"/"+name, func(b *testing.B) {
-				perMiB(b, len(body), func() {
+				measure.PerMiB(b, len(body), func() {
 					req, err := read()
 					if err != nil {
 						b.Fatal(err)
@@ -87,26 +86,6 @@ func BenchmarkReview(b *testing.B) {
 			})
 		}
 		raw := make([]byte, size.bytes*30)
-		b.Run(size.name+"/the hash alone", func(b *testing.B) { perMiB(b, len(body), func() { sha256.Sum256(raw) }) })
+		b.Run(size.name+"/the hash alone", func(b *testing.B) { measure.PerMiB(b, len(body), func() { sha256.Sum256(raw) }) })
 	}
-}
-
-// perMiB runs a benchmark and tells the processor's time for each MiB of body.
-func perMiB(b *testing.B, size int, run func()) {
-	b.SetBytes(int64(size))
-	b.ReportAllocs()
-	before := processorTime(b)
-	for b.Loop() {
-		run()
-	}
-	spent := processorTime(b) - before
-	b.ReportMetric(spent.Seconds()*1e3/float64(b.N)/(float64(size)/(1<<20)), "cpu-ms/MiB")
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

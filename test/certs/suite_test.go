@@ -19,9 +19,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -34,19 +31,12 @@ const operatorNamespace = "vision-system"
 
 var (
 	cluster *envtest.Cluster
-	scheme  = newScheme()
+	scheme  = envtest.Scheme()
 )
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
 	os.Exit(envtest.Run(m, envtest.Options{}, func(c *envtest.Cluster) { cluster = c }))
-}
-
-func newScheme() *runtime.Scheme {
-	made := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(made))
-	utilruntime.Must(v1alpha1.AddToScheme(made))
-	return made
 }
 
 // install makes the operator's namespace, its roles, and its webhook configurations

@@ -78,11 +78,7 @@ func Run(m *testing.M, options Options, use func(*Cluster)) int {
 	}
 	use(cluster)
 	code := m.Run()
-	if err := cluster.Stop(); err != nil {
-		fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
-		return max(code, 1)
-	}
-	return code
+	return failOn(cluster.Stop(), code)
 }
 
 // Start starts a cluster that the caller stops with [Cluster.Stop].

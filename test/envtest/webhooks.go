@@ -5,13 +5,17 @@ package envtest
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -82,4 +86,32 @@ func InstallWebhooks(ctx context.Context, c client.Client, at func(path string) 
 func byURL(c *admissionv1.WebhookClientConfig, at func(path string) string) {
 	address := at(*c.Service.Path)
 	*c = admissionv1.WebhookClientConfig{URL: &address}
+}
+
+// InstallAnother creates the configuration of a webhook that mutates the pods of one
+// namespace, beside ours, which a server answers. The returned function deletes it.
+// The API server calls mutating webhooks in the order of their configurations' names.
+func InstallAnother(ctx context.Context, c client.Client, name, namespace string, server *httptest.Server) (remove func() error, err error) {
+	conf := &admissionv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionv1.MutatingWebhook{{
+			Name:                    "another.example.com",
+			FailurePolicy:           new(admissionv1.Fail),
+			SideEffects:             new(admissionv1.SideEffectClassNone),
+			ReinvocationPolicy:      new(admissionv1.IfNeededReinvocationPolicy),
+			AdmissionReviewVersions: []string{"v1"},
+			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+			ClientConfig: admissionv1.WebhookClientConfig{
+				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
+			},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+			}},
+		}},
+	}
+	if err := c.Create(ctx, conf); err != nil {
+		return nil, fmt.Errorf("installing another webhook: %w", err)
+	}
+	return func() error { return c.Delete(context.WithoutCancel(ctx), conf) }, nil
 }

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -197,8 +198,8 @@ func newGolden(t *testing.T, folder string) *golden {
 // providers name.
 func (g *golden) makeObjects() error {
 	g.Helper()
-	platform := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.rename.Replace("platform")}}
-	if err := createNamespace(g.Context(), platform); err != nil {
+	platform := g.rename.Replace("platform")
+	if _, err := envtest.CreateNamespace(g.Context(), admin, platform); err != nil {
 		return err
 	}
 	for _, name := range []string{"openai-key", "shared-key"} {

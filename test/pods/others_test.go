@@ -6,7 +6,6 @@ package pods
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"net/http/httptest"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers/compile"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
 
@@ -122,27 +121,12 @@ func (m *meddler) install(u *team, name string) {
 	u.Helper()
 	server := httptest.NewTLSServer(&admission.Webhook{Handler: m})
 	u.Cleanup(server.Close)
-	fail, none, again := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone, admissionregistrationv1.IfNeededReinvocationPolicy
-	conf := &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name: "meddler.example.com", FailurePolicy: &fail, SideEffects: &none, ReinvocationPolicy: &again,
-			AdmissionReviewVersions: []string{"v1"},
-			NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: u.namespace}},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{
-				URL: &server.URL, CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-			},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
-			}},
-		}},
-	}
-	if err := admin.Create(u.Context(), conf); err != nil {
+	remove, err := envtest.InstallAnother(u.Context(), admin, name, u.namespace, server)
+	if err != nil {
 		u.Fatal(err)
 	}
 	u.Cleanup(func() {
-		if err := admin.Delete(context.Background(), conf); err != nil {
+		if err := remove(); err != nil {
 			u.Error(err)
 		}
 	})

@@ -17,11 +17,6 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
@@ -49,7 +43,7 @@ var (
 	operator *rest.Config
 	webhooks *process
 	address  string // of the webhooks
-	scheme   = newScheme()
+	scheme   = envtest.Scheme()
 	output   = make(journal, 2000)
 )
 
@@ -80,13 +74,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func newScheme() *runtime.Scheme {
-	made := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(made))
-	utilruntime.Must(v1alpha1.AddToScheme(made))
-	return made
-}
-
 // prepare installs what a cluster has before the operator starts, and starts its webhooks.
 func prepare(ctx context.Context) (err error) {
 	quiet := rest.CopyConfig(cluster.Config)
@@ -95,7 +82,7 @@ func prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for _, name := range []string{operatorNamespace, prober} {
-		if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		if _, err := envtest.CreateNamespace(ctx, admin, name); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
@@ -39,14 +40,13 @@ type team struct {
 // newTeam makes a namespace with labels ("key=value") and a team in it.
 func newTeam(t *testing.T, labels ...string) *team {
 	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: labelled(labels)}}
-	if err := createNamespace(t.Context(), ns); err != nil {
+	namespace, err := envtest.CreateNamespace(t.Context(), admin, "team-", labels...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	made := &team{T: t, namespace: ns.Name, warned: &warned{}}
+	made := &team{T: t, namespace: namespace, warned: &warned{}}
 	config := rest.CopyConfig(cluster.Config)
 	config.WarningHandlerWithContext = made.warned
-	var err error
 	if made.Client, err = client.New(config, client.Options{Scheme: scheme, Mapper: admin.RESTMapper()}); err != nil {
 		t.Fatal(err)
 	}
@@ -60,24 +60,6 @@ func newServedTeam(t *testing.T, labels ...string) *team {
 	made.make(serving()...)
 	made.warned.all() // what was warned of the policy
 	return made
-}
-
-func labelled(labels []string) map[string]string {
-	made := map[string]string{}
-	for _, l := range labels {
-		key, value, _ := strings.Cut(l, "=")
-		made[key] = value
-	}
-	return made
-}
-
-// createNamespace creates a namespace and, in place of the controller that does
-// so in a real cluster, its service account.
-func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
-	if err := admin.Create(ctx, ns); err != nil {
-		return err
-	}
-	return admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "default"}})
 }
 
 // make creates objects in the team's namespace.
@@ -126,7 +108,7 @@ func serving() []client.Object {
 func agent() *corev1.Pod {
 	hardened := &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "agent", Labels: labelled([]string{"app=agent", optIn})},
+		ObjectMeta: metav1.ObjectMeta{Name: "agent", Labels: map[string]string{"app": "agent", v1alpha1.InjectLabel: v1alpha1.InjectEnabled}},
 		Spec: corev1.PodSpec{
 			SecurityContext: &corev1.PodSecurityContext{
 				RunAsNonRoot: new(true), RunAsUser: new(int64(1000)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},

@@ -15,11 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +22,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/yaml"
 
-	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
@@ -46,66 +40,28 @@ var (
 	operator *rest.Config
 	admin    client.Client
 	address  string // of the webhooks
-	scheme   = newScheme()
+	scheme   = envtest.Scheme()
 )
 
-var stopWebhooks func() error
-
-// needCluster starts everything for the first test that needs it.
-func needCluster(t *testing.T) {
-	t.Helper()
-	if err := startAll(); err != nil {
-		t.Fatal(err)
-	}
-}
-
-var startAll = sync.OnceValue(func() (err error) {
-	// The ServiceAccount plugin is on, as in every real cluster: it adds to pods
-	// what a pod in their place must not have.
-	cluster, err = envtest.Start(envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}})
-	if err != nil {
-		return err
-	}
-	stopWebhooks, err = prepare()
-	return err
-})
+// suite starts everything for the first test that needs it. The ServiceAccount plugin
+// is on, as in every real cluster: it adds to pods what a pod in their place must not have.
+var suite = envtest.Lazy{Options: envtest.Options{APIServerArgs: map[string][]string{"disable-admission-plugins": nil}}, Prepare: prepare}
 
 func TestMain(m *testing.M) {
 	log.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)))
-	code := m.Run()
-	if stopWebhooks != nil {
-		code = failOn(stopWebhooks(), code)
-	}
-	if cluster != nil {
-		code = failOn(cluster.Stop(), code)
-	}
-	os.Exit(code)
-}
-
-func failOn(err error, code int) int {
-	if err == nil {
-		return code
-	}
-	fmt.Fprintf(os.Stderr, "FAIL: %v\n", err)
-	return max(code, 1)
-}
-
-func newScheme() *runtime.Scheme {
-	made := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(made))
-	utilruntime.Must(v1alpha1.AddToScheme(made))
-	return made
+	os.Exit(suite.Run(m))
 }
 
 // prepare installs what a cluster has before the operator starts, and starts its webhooks.
-func prepare() (stop func() error, err error) {
+func prepare(c *envtest.Cluster) (stop func() error, err error) {
+	cluster = c
 	config := rest.CopyConfig(cluster.Config)
 	config.WarningHandler = rest.NoWarnings{}
 	if admin, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
 	ctx := context.Background()
-	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
+	if _, err := envtest.CreateNamespace(ctx, admin, operatorNamespace); err != nil {
 		return nil, err
 	}
 	for _, what := range [][]string{{"-k", "../../config/rbac"}, {"-f", "../../config/rbac/eviction_role.yaml"}, {"-f", "../../config/local/webhook_role.yaml"}} {
@@ -124,7 +80,7 @@ func prepare() (stop func() error, err error) {
 	if err := installConfiguration(ctx); err != nil {
 		return nil, err
 	}
-	if err := createNamespace(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: prober}}); err != nil {
+	if _, err := envtest.CreateNamespace(ctx, admin, prober); err != nil {
 		return nil, err
 	}
 	for _, o := range serving() {
@@ -199,15 +155,6 @@ func installConfiguration(ctx context.Context) error {
 
 func urlAt(host string) string {
 	return (&url.URL{Scheme: "https", Host: host, Path: webhook.PodPath}).String()
-}
-
-// createNamespace creates a namespace and, in place of the controller that does
-// so in a real cluster, its service account.
-func createNamespace(ctx context.Context, ns *corev1.Namespace) error {
-	if err := admin.Create(ctx, ns); err != nil {
-		return err
-	}
-	return admin.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: "default"}})
 }
 
 // eventually waits until check has no complaint.

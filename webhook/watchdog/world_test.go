@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
 	"github.com/visionoperator/vision-operator/controllers"
 	"github.com/visionoperator/vision-operator/controllers/gather"
+	"github.com/visionoperator/vision-operator/test/envtest"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/inject"
 )
@@ -46,16 +46,12 @@ type world struct {
 // newWorld makes a namespace with labels ("key=value"); nothing runs in it yet.
 func newWorld(t *testing.T, labels ...string) *world {
 	t.Helper()
-	needCluster(t)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-", Labels: map[string]string{}}}
-	for _, l := range labels {
-		key, value, _ := strings.Cut(l, "=")
-		ns.Labels[key] = value
-	}
-	if err := createNamespace(t.Context(), ns); err != nil {
+	suite.Need(t)
+	namespace, err := envtest.CreateNamespace(t.Context(), admin, "team-", labels...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{T: t, namespace: ns.Name}
+	return &world{T: t, namespace: namespace}
 }
 
 // serve lets a policy serve the world's pods.
