@@ -81,6 +81,12 @@ func (e *Engine) wayWithout(p *preparation) unsignedWay {
 	return way
 }
 
+// MayRetry says that a reply of a status may be one that Retry has an answer to: the
+// request has signed reasoning, and edits of ours.
+func (p *Prepared) MayRetry(status int) bool {
+	return status == statusBadRequest && p.of.touched && len(p.of.scanned.Signatures) > 0 && !p.Record.SignaturesDropped
+}
+
 // Retry gives another body to send once, where the upstream refused the request
 // for signed reasoning that belongs to another conversation, and edits of ours may
 // have made it one: the same without that reasoning, in the way that the vendor
@@ -88,7 +94,7 @@ func (e *Engine) wayWithout(p *preparation) unsignedWay {
 // is false for any other reply.
 func (p *Prepared) Retry(status int, reply []byte) (body *message.Spliced, ok bool) {
 	of := p.of
-	if status != statusBadRequest || !of.touched || len(of.scanned.Signatures) == 0 || p.Record.SignaturesDropped {
+	if !p.MayRetry(status) {
 		return nil, false
 	}
 	way := refusesSignature(of.request.Dialect, reply)

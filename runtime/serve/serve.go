@@ -14,7 +14,9 @@ package serve
 
 import (
 	"net/http"
+	"strings"
 
+	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 	"github.com/visionoperator/vision-operator/runtime/serve/reply"
 )
@@ -27,6 +29,10 @@ type Route struct {
 	// Body is what the path takes as the body of a request. Nil takes JSON
 	// within Options.MaxBodyBytes.
 	Body *guard.Body
+	// AsSent gives the handler every path below Path, a name with a slash behind it,
+	// as it was sent, and that name itself: http.ServeMux redirects paths with empty
+	// segments or dots, and what becomes of those is the handler's to say.
+	AsSent bool
 }
 
 // Options are what requests are held against.
@@ -39,17 +45,51 @@ type Options struct {
 
 // Handler serves routes, and a fault as JSON for every other path. The guard
 // stands before all of them: no route can be added that is not behind it, and
-// none that reads a body without a rule.
+// none that reads a body without a rule. What it refuses is worded as the path's
+// own refusals are.
 func Handler(routes []Route, opts Options) http.Handler {
 	json := guard.JSON(opts.MaxBodyBytes)
-	mux := http.NewServeMux()
+	mux, trees := http.NewServeMux(), map[string]tree{}
 	for _, route := range routes {
 		body := route.Body
 		if body == nil {
 			body = json
 		}
-		mux.Handle(route.Path, body.Handler(route.Handler))
+		handler := body.Handler(route.Handler)
+		mux.Handle(route.Path, handler)
+		if route.AsSent {
+			trees[strings.TrimSuffix(route.Path, "/")] = tree{handler, body}
+		}
 	}
 	mux.Handle("/", json.Handler(http.HandlerFunc(reply.NotFound)))
-	return guard.Handler(mux, opts.Guard)
+	opts.Guard.Refuse = func(w http.ResponseWriter, r *http.Request, f *fault.Fault) {
+		body := json
+		if t, ok := treeOf(trees, r); ok {
+			body = t.body
+		}
+		body.Refuse(w, r, f)
+	}
+	return guard.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if t, ok := treeOf(trees, r); ok {
+			t.handler.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}), opts.Guard)
+}
+
+// tree is a route whose paths are as they were sent.
+type tree struct {
+	handler http.Handler
+	body    *guard.Body
+}
+
+// treeOf is the tree whose name a path begins with; trees have names of one segment.
+func treeOf(trees map[string]tree, r *http.Request) (t tree, ok bool) {
+	path := r.URL.Path
+	if end := strings.IndexByte(strings.TrimPrefix(path, "/"), '/'); end >= 0 {
+		path = path[:end+1]
+	}
+	t, ok = trees[path]
+	return t, ok
 }

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
-	"github.com/visionoperator/vision-operator/runtime/serve/reply"
 )
 
 const (
@@ -106,17 +105,18 @@ func DeclaredJSON(r *http.Request) *fault.Fault {
 
 // Handler lets only requests through to next whose body is as b says.
 func (b *Body) Handler(next http.Handler) http.Handler {
-	refuse := b.refuse
-	if refuse == nil {
-		refuse = func(w http.ResponseWriter, _ *http.Request, f *fault.Fault) { reply.Fault(w, f) }
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := b.check(r); f != nil {
-			refuse(w, r, f)
+			b.Refuse(w, r, f)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Refuse words a refusal as those of the path are.
+func (b *Body) Refuse(w http.ResponseWriter, r *http.Request, f *fault.Fault) {
+	refusing(b.refuse)(w, r, f)
 }
 
 // check judges type and length, and sees to it that no handler can read more
@@ -290,6 +290,10 @@ func Unreadable(err error) *fault.Fault {
 // that is cut off while it sends sees a broken connection in place of the
 // refusal. 64 MiB is more than a caller's likely mistake, an image in base64.
 const drainBytes = 64 << 20
+
+// Drain throws away what is left of the body of a request that is refused before
+// its body was read, so that its sender gets to hear why.
+func Drain(r *http.Request) { drain(r, r.Body) }
 
 // drain throws away what is left of a request's body, up to drainBytes. A client
 // that announced a body too long and waits to be asked for it is never asked.

@@ -30,6 +30,8 @@ type Options struct {
 	// 127.0.0.1 and ::1, on any port: for a listener that is reached from outside
 	// the pod, through a Service that has a port of its own.
 	ExtraHosts []string
+	// Refuse words refusals; nil means reply.Fault.
+	Refuse func(http.ResponseWriter, *http.Request, *fault.Fault)
 }
 
 // loopback are the hosts that are always ours.
@@ -41,6 +43,7 @@ type check func(*http.Request) *fault.Fault
 // Handler lets only requests through to next that are sent to us, and by no
 // page. It does not touch the body: each path behind it has a Body rule.
 func Handler(next http.Handler, opts Options) http.Handler {
+	refuse := refusing(opts.Refuse)
 	checks := []check{
 		func(r *http.Request) *fault.Fault { return checkHost(r, opts) },
 		checkOrigin,
@@ -49,12 +52,20 @@ func Handler(next http.Handler, opts Options) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, check := range checks {
 			if f := check(r); f != nil {
-				reply.Fault(w, f)
+				refuse(w, r, f)
 				return
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// refusing is a way to word refusals, or reply.Fault.
+func refusing(refuse func(http.ResponseWriter, *http.Request, *fault.Fault)) func(http.ResponseWriter, *http.Request, *fault.Fault) {
+	if refuse != nil {
+		return refuse
+	}
+	return func(w http.ResponseWriter, _ *http.Request, f *fault.Fault) { reply.Fault(w, f) }
 }
 
 // checkHost refuses a Host that is not ours, which is how a name that was

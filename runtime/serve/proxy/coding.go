@@ -106,9 +106,29 @@ func inflater(from *bytes.Reader) (io.Reader, error) {
 	b := bufio.NewReader(from)
 	head, err := b.Peek(2)
 	if err == nil && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0 {
-		return zlib.NewReader(b)
+		plain, err := zlib.NewReader(b)
+		return &whole{plain, b}, err
 	}
-	return flate.NewReader(b), nil
+	return &whole{flate.NewReader(b), b}, nil
+}
+
+// whole is a decoder that has nothing behind its end: others might read on there.
+type whole struct {
+	io.Reader
+	from *bufio.Reader
+}
+
+// errBehind is what stands behind the end of a body.
+var errBehind = errors.New("decoding: there is more behind the end")
+
+func (w *whole) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	if errors.Is(err, io.EOF) {
+		if _, more := w.from.Peek(1); more == nil {
+			return n, errBehind
+		}
+	}
+	return n, err
 }
 
 // decoding words the errors of a decoder.

@@ -14,6 +14,7 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/provider/transport"
+	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 )
 
 // refuse is how the guard refuses a request: in the dialect of its path.
@@ -31,6 +32,8 @@ func (x *trip) fail(err error) {
 	if gone(x.r.Context()) {
 		x.Result = Canceled
 	}
+	x.letGo()        // before the sender, who may be slow
+	guard.Drain(x.r) // of which nothing is left where the body was read
 	write(x.w, x.call.dialect, f)
 }
 

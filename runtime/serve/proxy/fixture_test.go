@@ -197,6 +197,8 @@ func (f *fake) Release() {
 func (f *fake) Tap(string) io.WriteCloser { return f.tap }
 func (f *fake) Header() http.Header       { return f.header }
 
+func (f *fake) MayRetry(status int) bool { return f.retry != nil && status == http.StatusBadRequest }
+
 func (f *fake) Retry(status int, reply []byte) (*message.Spliced, bool) {
 	if f.retry == nil {
 		return nil, false

@@ -27,12 +27,20 @@ var kept = set("Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "
 	"Host", "Content-Length", "Expect")
 
 // telling are words by which names of further headers tell that they carry a
-// credential, such as X-Forwarded-Authorization and X-Portkey-Api-Key.
-var telling = []string{"authorization", "authentication", "api-key", "apikey", "api-token", "access-token", "auth-token", "client-secret", "cookie"}
+// credential, such as X-Forwarded-Authorization and X-Portkey-Api-Key, and endings
+// how they do. No vendor has other headers of such names; one that ends in "key"
+// alone may be no secret, such as Idempotency-Key.
+var (
+	telling = []string{
+		"authorization", "authentication", "api-key", "apikey", "api-token", "secret", "password", "credential", "cookie",
+		"access-key", "auth-key", "admin-key", "private-key", "subscription-key", "openai-key", "anthropic-key", "gemini-key", "google-key",
+	}
+	endings = []string{"-token", "-auth"}
+)
 
 // between says by its name whether a header is between the client and the runtime:
-// X-Vision-Anything, and further credentials. To many servers an underscore in
-// a name is a dash, so it is one here.
+// X-Vision-Anything, the client's credentials, and what kept names. To many servers
+// an underscore in a name is a dash, so it is one here.
 func between(name string) bool {
 	var short [64]byte
 	folded := short[:0]
@@ -41,6 +49,9 @@ func between(name string) bool {
 		case 'A' <= c && c <= 'Z':
 			folded = append(folded, c|0x20)
 		case c == '_':
+			if kept[textproto.CanonicalMIMEHeaderKey(strings.ReplaceAll(name, "_", "-"))] {
+				return true
+			}
 			folded = append(folded, '-')
 		default:
 			folded = append(folded, c)
@@ -51,13 +62,19 @@ func between(name string) bool {
 			return true
 		}
 	}
-	return bytes.HasPrefix(folded, []byte("x-vision-")) || bytes.HasSuffix(folded, []byte("-auth"))
+	for _, end := range endings {
+		if bytes.HasSuffix(folded, []byte(end)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(folded, []byte("x-vision-")) || string(folded) == "token"
 }
 
 // secretParameters are the parameters of a query that carry a credential.
 var secretParameters = map[string]bool{
 	"key": true, "access_token": true, "oauth_token": true, "api_key": true, "api-key": true, "apikey": true,
-	"subscription-key": true, "auth_token": true, "token": true, "x-api-key": true, "x-goog-api-key": true, "authorization": true,
+	"subscription-key": true, "auth_token": true, "token": true, "id_token": true, "refresh_token": true, "security_token": true,
+	"client_secret": true, "secret": true, "password": true, "x-amz-security-token": true, "x-amz-credential": true, "x-amz-signature": true, "x-api-key": true, "x-goog-api-key": true, "authorization": true,
 	"httpheaders": true, // by which Google's servers take headers
 }
 

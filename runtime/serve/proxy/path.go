@@ -106,7 +106,8 @@ func parse(path string) call {
 // dialectOf is the dialect of a path by how it begins.
 func dialectOf(path string) message.Dialect {
 	for _, p := range prefixes {
-		if brand := p.root[:strings.IndexByte(p.root[1:], '/')+2]; strings.HasPrefix(path, brand) {
+		brand := p.root[:strings.IndexByte(p.root[1:], '/')+1]
+		if rest, ok := strings.CutPrefix(path, brand); ok && (rest == "" || rest[0] == '/') {
 			return p.dialect
 		}
 	}
@@ -125,18 +126,21 @@ func tailOf(path string) string {
 }
 
 // strays reports whether a path could be read as another one by whom it is sent
-// to: by its empty segments, by those that lead elsewhere, by what may part
-// segments for some, or by what is no character of a path.
+// to: by its empty segments, by those that lead elsewhere, with parameters behind
+// them too (RFC 3986 §3.3), by what may part segments for some, by what is no
+// character of a path, or by any of these once it is unescaped again.
 func strays(plain string) bool {
 	if strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' }) {
 		return true
 	}
 	for segment := range strings.SplitSeq(strings.TrimPrefix(plain, "/"), "/") {
-		if segment == "" || segment == "." || segment == ".." {
+		name, _, _ := strings.Cut(segment, ";")
+		if name == "" || name == "." || name == ".." {
 			return true
 		}
 	}
-	return false
+	again, err := url.PathUnescape(plain)
+	return err == nil && again != plain && strays(again)
 }
 
 // unknownVerb says that the path of a Gemini model ends in what may be a verb that

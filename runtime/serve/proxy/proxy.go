@@ -76,6 +76,9 @@ type Preparation interface {
 	// Tap gets each byte of a reply of a media type as it passes, and is closed
 	// behind the last; nil when nothing is to be learnt from it.
 	Tap(contentType string) io.WriteCloser
+	// MayRetry says that there may be another body to send in place of one that a
+	// reply of this status refuses; else such a reply passes as it comes.
+	MayRetry(status int) bool
 	// Retry gives another body, to be sent once in place of the one that a reply
 	// of this status refuses; ok is false where the reply is the answer.
 	Retry(status int, reply []byte) (body *message.Spliced, ok bool)
@@ -134,7 +137,7 @@ func Routes(opts Options) []serve.Route {
 	body := guard.Proxied(opts.MaxBodyBytes, p.refuse)
 	routes := make([]serve.Route, 0, 3)
 	for _, path := range []string{"/openai/", "/anthropic/", "/gemini/"} {
-		routes = append(routes, serve.Route{Path: path, Handler: p, Body: body})
+		routes = append(routes, serve.Route{Path: path, Handler: p, Body: body, AsSent: true})
 	}
 	return routes
 }

@@ -44,6 +44,7 @@ func TestAPathThatIsNotServedIsTheDialectsOwn404(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/openai/", "/openai/v2/chat/completions", "/openai/v1/chat", "/openai/v1/chat/completions/", "/openai/v1/chat%2Fcompletions",
+		"/openai", "/openai/v1//chat/completions", "/openai//v1/chat/completions", "/openai/v1/./chat/completions", "/openai/v1/x/../chat/completions",
 		"/anthropic/messages", "/anthropic/v1/complete", "/gemini/v1/models/m:generateContent", "/gemini/v1beta/models/:generateContent",
 	} {
 		if r := w.post(path, "{}", nil); r.status != http.StatusNotFound || !json.Valid([]byte(r.body)) {
@@ -51,6 +52,64 @@ func TestAPathThatIsNotServedIsTheDialectsOwn404(t *testing.T) {
 		}
 	}
 }
+
+func TestAPathThatMayLeadElsewhereIsSentNowhere(t *testing.T) {
+	w := newWorld(t, never(t), func(w *world) { w.opened = func(_, _, _ string) bool { return true } })
+	for _, path := range []string{
+		"/openai/v1/files/../x", "/openai/v1/files/%2e%2e/x", "/openai/v1/files/..%2fx", "/openai/v1/files//x", "/openai/v1/files/..;/x", "/openai/v1/files/..;a=b/x",
+		"/openai/v1/files/.%3b/x", "/openai/v1/files/;a/x", "/openai/v1/files/%252e%252e/x", "/openai/v1/files/%252e%252e%252fx", "/openai/v1/files/a%255cb", "/openai/v1/files/%25252e%25252e/x",
+	} {
+		if r := w.do(http.MethodGet, path, nil, nil); r.status != http.StatusNotFound || !strings.Contains(r.body, `"reason":"NotFound"`) {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+}
+
+func TestWhatTheGuardRefusesIsRefusedInTheDialect(t *testing.T) {
+	w := newWorld(t, never(t), nil)
+	for path, want := range map[string]string{
+		chatPath: `{"error":{"message":"`, messagesPath: `{"type":"error","error":{"type":"permission_error"`, geminiPath: `"status":"PERMISSION_DENIED"`,
+		"/anthropic": `{"type":"error","error":{"type":"permission_error"`, "/nothing": `{"error":{"kind":"policy_denied"`,
+	} {
+		if r := w.post(path, "{}", func(r *http.Request) { r.Header.Set("Origin", w.url) }); r.status != http.StatusForbidden || !strings.Contains(r.body, want) {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+}
+
+// TestWhoSendsABodyThatIsRefusedHearsWhy has clients that read nothing before they
+// have sent everything, as many do: more than the buffers between take.
+func TestWhoSendsABodyThatIsRefusedHearsWhy(t *testing.T) {
+	const size = 32 << 20
+	for _, test := range []struct{ name, path, header, want string }{
+		{"on a path that is not served", "/openai/v1/embeddings", "Content-Type: application/json", " 404 "},
+		{"of a type that is not taken", chatPath, "Content-Type: text/plain", " 415 "},
+		{"in an encoding that is not undone", messagesPath, "Content-Type: application/json\r\nContent-Encoding: br", " 415 "},
+		{"without room for it", geminiPath, "Content-Type: application/json", " 503 "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, never(t), nil)
+			w.room.TryAcquire(w.options.MaxInFlight)
+			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\n%s\r\nContent-Length: %d\r\n\r\n", test.path, conn.RemoteAddr(), test.header, size)
+			if _, err := io.CopyN(conn, endless{}, size); err != nil {
+				t.Fatal(err)
+			}
+			if first, err := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(first, test.want) {
+				t.Errorf("first line %q, %v", first, err)
+			}
+		})
+	}
+}
+
+// endless is a body without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
 func TestTheWrongMethodIsRefused(t *testing.T) {
 	w := newWorld(t, never(t), nil)
@@ -162,7 +221,8 @@ func TestABodyThatCannotBeDecodedIsRefused(t *testing.T) {
 		want         int
 	}{
 		"no gzip": {"gzip", "{}", 400}, "cut gzip": {"gzip", whole[:len(whole)-9], 400}, "no zstd": {"zstd", "{}", 400}, "no deflate": {"deflate", "\xff\xff\xff", 400},
-		"brotli": {"br", "{}", 415}, "two": {"gzip, zstd", whole, 415}, "the same twice": {"gzip, gzip", whole, 415},
+		"more behind deflate": {"deflate", pack(t, "deflate", "{}") + "{}", 400},
+		"brotli":              {"br", "{}", 415}, "two": {"gzip, zstd", whole, 415}, "the same twice": {"gzip, gzip", whole, 415},
 	} {
 		r := w.post(chatPath, test.body, func(r *http.Request) { r.Header.Set("Content-Encoding", test.coding) })
 		if r.status != test.want {
@@ -269,6 +329,31 @@ func plain(t *testing.T) string {
 	s := httptest.NewServer(nil)
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+func TestAReplyThatIsNoneIsRefusedInTheDialect(t *testing.T) {
+	for _, status := range []string{"101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket", "099 Odd\r\nConnection: close\r\nContent-Length: 0"} {
+		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\n\r\n")
+			_ = conn.Close()
+		}, nil)
+		r := w.post(messagesPath, "{}", func(r *http.Request) {
+			r.Header.Set("Connection", "Upgrade")
+			r.Header.Set("Upgrade", "websocket")
+		})
+		if r.status != http.StatusBadGateway || !strings.HasPrefix(r.body, `{"type":"error"`) {
+			t.Errorf("%s: %d %s %v", status, r.status, r.body, r.err)
+		}
+		if o := w.outcome(); o.Result != "vision_adapter_unavailable" || o.Reason != "Connection" {
+			t.Errorf("%s: outcome %+v", status, o)
+		}
+	}
 }
 
 func TestAKeyThatIsNotMountedIsToldAsThat(t *testing.T) {

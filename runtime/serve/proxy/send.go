@@ -41,7 +41,7 @@ func (x *trip) contentOf(body *message.Spliced) content {
 
 // forward sends a request and passes the reply on.
 func (x *trip) forward(p *Prepared) {
-	informing := &informing{w: x.w}
+	informing := &informing{w: x.w, over: !x.r.ProtoAtLeast(1, 1)}
 	ctx := httptrace.WithClientTrace(x.r.Context(), informing.trace())
 	headers := upstreamHeaders(x.r.Header)
 	if p.Preparation != nil && x.call.dialect == message.OpenAIResponses && x.call.operation == Generating {
@@ -55,7 +55,7 @@ func (x *trip) forward(p *Prepared) {
 		return roundTripper(p.Client).RoundTrip(req)
 	}
 	resp, err := send(x.contentOf(p.Body))
-	if err == nil && resp.StatusCode == http.StatusBadRequest && p.Preparation != nil {
+	if err == nil && p.Preparation != nil && p.MayRetry(resp.StatusCode) {
 		resp, err = x.tryAgain(p, resp, send)
 	}
 	informing.stop()
@@ -64,6 +64,10 @@ func (x *trip) forward(p *Prepared) {
 		return
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode < http.StatusOK { // 101, for which nobody has asked, and what is no status
+		x.unreached(p, errNoReply)
+		return
+	}
 	x.Status, x.Answering = resp.StatusCode, time.Since(x.Began)
 	tap := tapOf(p, resp)
 	if x.sending.through() {
@@ -168,11 +172,12 @@ func roundTripper(client *http.Client) http.RoundTripper {
 }
 
 // informing passes informational replies on (RFC 9110 §15.2), but for 100, which
-// the server sends by itself when the body is read.
+// the server sends by itself when the body is read, and to nobody who speaks
+// HTTP/1.0, where there are none.
 type informing struct {
 	mu   sync.Mutex
 	w    http.ResponseWriter
-	over bool // the reply itself is there
+	over bool // the reply itself is there, or none is to come before it
 }
 
 func (i *informing) stop() {
@@ -195,6 +200,9 @@ func (i *informing) trace() *httptrace.ClientTrace {
 		return nil
 	}}
 }
+
+// errNoReply is a reply that is none.
+var errNoReply = errors.New("passing a reply on: its status is no final one")
 
 // gone says whether the caller is not there any more, or the runtime is about to end.
 func gone(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -244,6 +245,63 @@ func TestAnInformationalReplyPasses(t *testing.T) {
 	hints, rest, _ := strings.Cut(string(all), "HTTP/1.1 200 OK")
 	if !strings.Contains(hints, "103 Early Hints") || strings.Contains(hints, "100 Continue") || !strings.Contains(hints, "Link: </x>") || strings.Contains(rest, "Link:") || !strings.HasSuffix(rest, "ok") {
 		t.Errorf("got %q", all)
+	}
+}
+
+func TestWhoSpeaksHTTP10GetsNoInformationalReply(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusEarlyHints)
+		_, _ = io.WriteString(w, "ok")
+	}, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.0\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", chatPath, conn.RemoteAddr())
+	if all, _ := io.ReadAll(conn); !strings.HasPrefix(string(all), "HTTP/1.0 200 OK") || !strings.HasSuffix(string(all), "ok") {
+		t.Errorf("got %q", all)
+	}
+}
+
+// TestABadRequestIsPassedOnAsItComes holds the rest of a refusal back: nobody waits
+// for it where there is no other body to send.
+func TestABadRequestIsPassedOnAsItComes(t *testing.T) {
+	rest := make(chan struct{})
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, "first")
+		_ = http.NewResponseController(w).Flush()
+		<-rest
+		_, _ = io.WriteString(w, "second")
+	}, nil)
+	end := sync.OnceFunc(func() { close(rest) })
+	t.Cleanup(end)
+	stuck := time.AfterFunc(5*time.Second, end)
+	resp, err := w.client.Post(w.url+chatPath, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	first := make([]byte, 5)
+	if _, err := io.ReadFull(resp.Body, first); err != nil || !stuck.Stop() {
+		t.Errorf("%q came with the rest, or not at all: %v", first, err)
+	}
+	end()
+	if all, err := io.ReadAll(resp.Body); err != nil || string(all) != "second" {
+		t.Errorf("then %q, %v", all, err)
+	}
+}
+
+func TestWhatTheRuntimeSaysNoUpstreamSays(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(proxy.HeaderRoute, "forged")
+		w.Header().Set(proxy.HeaderInjection, "form=image, injected=1")
+	}, nil)
+	if r := w.post(chatPath, "{}", nil); r.header.Get(proxy.HeaderRoute) != "lab@main/eye-1" || r.header[proxy.HeaderInjection] != nil {
+		t.Errorf("got %v", r.header)
 	}
 }
 

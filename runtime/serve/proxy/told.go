@@ -27,6 +27,8 @@ func tell(h http.Header, record *engine.Record) {
 	if record == nil {
 		return
 	}
+	delete(h, HeaderRoute) // which the upstream cannot know
+	delete(h, HeaderInjection)
 	if record.Route != "" {
 		h[HeaderRoute] = []string{record.Route}
 	}

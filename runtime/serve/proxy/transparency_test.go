@@ -189,13 +189,15 @@ func TestNoCredentialOfTheCallerGoesUp(t *testing.T) {
 	headers := []string{
 		"Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "x-goog-api-key", "Cookie", "OpenAI-Organization", "OpenAI-Project",
 		"X-Goog-User-Project", "Ocp-Apim-Subscription-Key", "X-Amz-Security-Token", "X-Auth-Token", "X-Vision-Anything",
-		"X-Forwarded-Authorization", "X-Portkey-Api-Key", "Apikey", "X-Access-Token", "Helicone-Auth", "Cookie2", "CF-Access-Client-Secret", "X_api_key", "x_vision_anything",
+		"X-Forwarded-Authorization", "X-Portkey-Api-Key", "Apikey", "X-Access-Token", "Helicone-Auth", "Cookie2", "CF-Access-Client-Secret", "X_api_key", "x_vision_anything", "Openai_Organization", "X_Goog_User-Project",
+		"HF-Token", "Token", "X-Session-Token", "Private-Token", "X-Vault-Token", "X-Secret-Key", "X-Access-Key", "X-OpenAI-Key", "Anthropic-Admin-Key", "X-Proxy-Password", "X-Amz-Credential",
 	}
 	for _, path := range []string{chatPath, responsesPath, messagesPath, geminiPath, "/openai/v1/files/a"} {
 		var got seen
 		w := newWorld(t, recording(&got, nil), func(w *world) { w.opened = func(_, path, _ string) bool { return path == "/openai/v1/files/a" } })
 		r := w.post(path+"?key="+callerKey+"&alt=sse&%6bey="+callerKey+"&ACCESS_TOKEN="+callerKey+";api_key="+callerKey+"&api_key="+callerKey+
-			"&token="+callerKey+"&x-goog-api-key="+callerKey+"&%24httpHeaders=Authorization:"+callerKey+"&$.key="+callerKey, "{}", func(r *http.Request) {
+			"&token="+callerKey+"&x-goog-api-key="+callerKey+"&%24httpHeaders=Authorization:"+callerKey+"&$.key="+callerKey+
+			"&client_secret="+callerKey+"&refresh_token="+callerKey+"&X-Amz-Security-Token="+callerKey, "{}", func(r *http.Request) {
 			for _, name := range headers {
 				r.Header.Set(name, "Bearer "+callerKey)
 			}
