@@ -170,18 +170,31 @@ func publishedNews() predicate.Predicate {
 	})
 }
 
-// statusNews passes a policy's status that has changed: by us, which a reconcile
-// may not have known of when it left the status alone, or by others.
+// statusNews passes the status of either kind that has changed: by us, which a
+// reconcile may not have known of when it left the status alone, or by others.
 func statusNews() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		DeleteFunc: func(event.DeleteEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			old, isOld := e.ObjectOld.(*v1alpha1.VisionPolicy)
-			new, isNew := e.ObjectNew.(*v1alpha1.VisionPolicy)
-			return isOld && isNew && !equality.Semantic.DeepEqual(old.Status, new.Status)
+			return !equality.Semantic.DeepEqual(statusOf(e.ObjectOld), statusOf(e.ObjectNew))
 		},
 	}
+}
+
+func statusOf(object client.Object) any {
+	switch o := object.(type) {
+	case *v1alpha1.VisionPolicy:
+		return o.Status
+	case *v1alpha1.VisionProvider:
+		return o.Status
+	}
+	return nil
+}
+
+// itself wakes an object.
+func itself(_ context.Context, object client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(object)}}
 }
 
 // isPublished reports whether an object has the name of one that we publish.

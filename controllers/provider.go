@@ -76,6 +76,7 @@ func (r *providerReconciler) setup(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("provider").
 		For(&v1alpha1.VisionProvider{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.VisionProvider{}, echo(itself, ofStatus), builder.WithPredicates(statusNews())).
 		WatchesRawSource(source.Channel(r.seen, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)

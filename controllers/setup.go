@@ -8,7 +8,7 @@
 //
 // There are four controllers. The router controller's key is a namespace: one
 // reconcile reads its labels, its policies, the baselines that match it, the
-// providers that they refer to and its ConfigMaps; it writes at most two
+// providers that they refer to and its ConfigMaps; it writes at most three
 // ConfigMaps and the status of the policies that changed. What wakes it is in
 // mapping.go. A baseline's status is written with its own namespace: it sums up
 // what the reconciles of the namespaces that it serves left in a ledger.
