@@ -5,6 +5,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
@@ -22,6 +23,9 @@ func markOverridden(policies []*policy) {
 			continue // serves no pod
 		}
 		key := selectorsKey(p.object)
+		if key == "" {
+			continue
+		}
 		winner, taken := winners[key]
 		switch {
 		case !taken:
@@ -32,12 +36,21 @@ func markOverridden(policies []*policy) {
 	}
 }
 
-// selectorsKey is the same for policies that serve the same pods.
+// selectorsKey is the same for policies that serve the same pods, and empty for
+// those that serve none.
 func selectorsKey(p *v1alpha1.VisionPolicy) string {
+	pods := selectorKey(p.Spec.PodSelector)
 	if !isBaseline(p) {
-		return selectorKey(p.Spec.PodSelector)
+		return sharedKey("policy", pods)
 	}
-	return strings.Join([]string{"baseline", selectorKey(p.Spec.NamespaceSelector), selectorKey(p.Spec.PodSelector)}, "\x00")
+	return sharedKey("baseline", selectorKey(p.Spec.NamespaceSelector), pods)
+}
+
+func sharedKey(parts ...string) string {
+	if slices.Contains(parts, selectsNone) {
+		return ""
+	}
+	return strings.Join(parts, "\x00")
 }
 
 func overriddenBy(winner *policy) Verdict {
