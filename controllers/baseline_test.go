@@ -246,3 +246,34 @@ func TestAPolicyIsNotReadyWithoutTheKeyOfItsDefaultRoute(t *testing.T) {
 	}
 	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonCredentialsNotResolved)
 }
+
+// The rules on one object alone are CEL's and the webhook's: here no webhook stands
+// before the API server.
+func TestABaselineThatIsEditedIntoAnInvalidOneGoesOnBoundingWhatItBounds(t *testing.T) {
+	w := newWorld(t, quick)
+	b := goodPolicy("edited-" + w.namespace)
+	b.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"vision": w.namespace}}
+	b.Spec.AllowedModels = []string{"*/vision"}
+	b.Spec.Limits = &v1alpha1.Limits{Image: &v1alpha1.ImageLimits{MaxBytes: new(int64(1000))}}
+	w.platform(b)
+	w.label("vision", w.namespace)
+	w.create(goodProvider("local"), goodPolicy("agents"))
+	w.profiles("baseline/"+b.Name, "policy/agents")
+
+	before := b.DeepCopy()
+	b.Spec.Limits.Image.MaxBytes = new(int64(900)) // an edit that can be told from the one before
+	b.Spec.Providers, b.Spec.DefaultModel = []v1alpha1.ProviderReference{{Name: "central"}}, new("unknown/vision")
+	if err := admin.Patch(t.Context(), b, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+	got := w.in(operatorNamespace).policyCondition(b.Name, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
+	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.ConditionAccepted); !strings.Contains(c.Message, "hold all the same") {
+		t.Errorf("the condition does not tell that its bounds hold: %q", c.Message)
+	}
+	profile := w.profiles("policy/agents").Profiles[0]
+	if profile.Limits.Image.MaxBytes != 900 || len(profile.Allow) != 1 || profile.Allow[0].From != operatorNamespace+"/"+b.Name {
+		t.Errorf("the policy is bounded by %d bytes and %+v", profile.Limits.Image.MaxBytes, profile.Allow)
+	}
+	w.policyCondition("agents", v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+	w.in(operatorNamespace).policyCondition(b.Name, v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonNotAccepted)
+}

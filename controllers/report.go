@@ -181,6 +181,8 @@ func podsStatus(old, counted *v1alpha1.PodCounts) *v1alpha1.PodCounts {
 // programmed is the verdict on whether the published router carries a policy.
 func programmed(v compile.PolicyVerdict, published publication) compile.Verdict {
 	switch {
+	case v.Restrains:
+		return compile.Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the baseline is not accepted, so routers carry of it only what it restricts"}
 	case !v.Accepted.OK:
 		return compile.Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted, so no router carries it"}
 	case published.verdict.OK:

@@ -8,7 +8,8 @@ const (
 	// ConditionAccepted says whether the object is valid and takes part in routers.
 	//
 	// False: fix what the message names; the object is left out of every router
-	// meanwhile, and nothing else is disturbed.
+	// meanwhile, and nothing else is disturbed. Of a baseline, the allow-list, the
+	// limits and the denials hold all the same, as far as they are valid themselves.
 	ConditionAccepted = "Accepted"
 
 	// ConditionReady sums up the others for waiting: `kubectl wait --for=condition=Ready`.

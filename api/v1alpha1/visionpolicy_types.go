@@ -74,7 +74,9 @@ type VisionPolicySpec struct {
 	//
 	// Rules: accepted only in the operator's own namespace. An empty selector
 	// matches every namespace. It may be changed, but neither added to a policy that
-	// exists nor removed from it. Example: `{matchLabels: {vision: baseline}}`.
+	// exists nor removed from it. Of a baseline that is not accepted, what it bounds
+	// holds all the same: its allow-list, its limits and its denials.
+	// Example: `{matchLabels: {vision: baseline}}`.
 	// Absent: the policy is an ordinary one.
 	//
 	// +optional

@@ -14,21 +14,23 @@ import (
 
 // Compile turns the objects of one namespace into its router document and a
 // verdict on each. It never fails: an object that is not valid is left out
-// with a verdict, and takes nothing else with it. The document always passes
+// with a verdict, and takes nothing else with it; of a baseline, what it restricts
+// is kept (see restraint). The document always passes
 // router.Validate when in.Namespace is set; whether it is too large to publish
 // is for router.Marshal to say.
 //
 // Names are unique among in.Policies and among in.Providers of one namespace,
 // as the API server guarantees.
 func Compile(in Input) Output {
-	providers, over := compileProviders(in), baselines(in)
-	policies := compilePolicies(in, providers, over)
+	providers, accepted := compileProviders(in), baselines(in)
+	baselines := over(in, accepted)
+	policies := compilePolicies(in, providers, baselines)
 	markOverridden(policies)
-	return assemble(in, providers, policies, compileBaselines(in, providers, over))
+	return assemble(in, providers, policies, compileBaselines(in, providers, accepted, baselines))
 }
 
 // compilePolicies compiles every policy of the namespace, oldest first.
-func compilePolicies(in Input, providers *providerSet, over []*v1alpha1.VisionPolicy) []*policy {
+func compilePolicies(in Input, providers *providerSet, over []*layer) []*policy {
 	var policies []*policy
 	for i := range in.Policies {
 		if p := &in.Policies[i]; p.Namespace == in.Namespace {
@@ -50,12 +52,12 @@ func compilePolicies(in Input, providers *providerSet, over []*v1alpha1.VisionPo
 
 // compileBaselines compiles the baselines that serve in the namespace by
 // themselves, each with the others laid over it.
-func compileBaselines(in Input, providers *providerSet, over []*v1alpha1.VisionPolicy) []*policy {
+func compileBaselines(in Input, providers *providerSet, accepted []*v1alpha1.VisionPolicy, over []*layer) []*policy {
 	if !ServedByBaselines(in) {
 		return nil
 	}
-	policies := make([]*policy, 0, len(over))
-	for _, b := range over {
+	policies := make([]*policy, 0, len(accepted))
+	for _, b := range accepted {
 		p := &policy{object: b}
 		if p.judge(in) {
 			p.compile(BaselineProfileID(b.Name), providers, over)

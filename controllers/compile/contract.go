@@ -96,6 +96,9 @@ type PolicyVerdict struct {
 	// Baseline says that the policy is for other namespaces. In its own it has no
 	// profile, and no router there carries it.
 	Baseline bool
+	// Restrains says of a baseline that is not accepted that routers carry its
+	// limits, its allow-list and its denials all the same.
+	Restrains bool
 	// Overridden is OK when another policy with an equal selector wins.
 	Overridden Verdict
 	// Profile is the ID of the profile it became; empty when left out.

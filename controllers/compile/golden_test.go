@@ -109,7 +109,7 @@ func goldenOf(in Input, out Output) goldenVerdicts {
 	for id, p := range out.Pods {
 		g.Pods[id] = goldenPod(p)
 	}
-	if len(baselines(in)) > 0 {
+	if len(over(in, baselines(in))) > 0 {
 		for id, origins := range out.Origins {
 			for _, o := range origins {
 				if o.From != FromDefault {

@@ -58,10 +58,12 @@ func baselines(in Input) []*v1alpha1.VisionPolicy {
 			matching = append(matching, p)
 		}
 	}
-	slices.SortFunc(matching, func(a, b *v1alpha1.VisionPolicy) int {
-		return cmp.Or(emptyLast(a.Spec.NamespaceSelector, b.Spec.NamespaceSelector), olderFirst(a, b))
-	})
+	slices.SortFunc(matching, moreSpecificFirst)
 	return matching
+}
+
+func moreSpecificFirst(a, b *v1alpha1.VisionPolicy) int {
+	return cmp.Or(emptyLast(a.Spec.NamespaceSelector, b.Spec.NamespaceSelector), olderFirst(a, b))
 }
 
 // Matches reports whether a policy is a baseline of the operator's namespace
@@ -86,6 +88,8 @@ type layer struct {
 	// references are at home.
 	from, namespace string
 	baseline        bool
+	// restraint says that this is what is left of a baseline that is not accepted.
+	restraint bool
 
 	image     v1alpha1.ImageLimits
 	request   v1alpha1.RequestLimits
@@ -113,11 +117,11 @@ func newLayer(p *v1alpha1.VisionPolicy) *layer {
 
 // layersOf is an effective policy of one object under baselines: the object
 // first, then the others of them.
-func layersOf(object *v1alpha1.VisionPolicy, over []*v1alpha1.VisionPolicy) []*layer {
+func layersOf(object *v1alpha1.VisionPolicy, over []*layer) []*layer {
 	layers := []*layer{newLayer(object)}
-	for _, b := range over {
-		if b != object {
-			layers = append(layers, newLayer(b))
+	for _, l := range over {
+		if l.VisionPolicySpec != &object.Spec {
+			layers = append(layers, l)
 		}
 	}
 	return layers

@@ -89,14 +89,20 @@ func firstText(m *merge, field string, get func(*layer) string) string {
 }
 
 // lowest is the least that any layer sets, or the default, where 0 is no limit;
-// of equal ones that of the most specific layer.
+// of equal ones that of the most specific layer. What is left of a baseline that is
+// not accepted raises no default.
 func lowest(m *merge, field string, def int64, get func(*layer) *int64) int64 {
 	var least *int64
-	from := FromDefault
+	from, set := FromDefault, false
 	for _, l := range m.layers {
-		if value := get(l); value != nil && (least == nil || *value < *least) {
+		value := get(l)
+		set = set || value != nil && !l.restraint
+		if value != nil && (least == nil || *value < *least) {
 			least, from = value, l.from
 		}
+	}
+	if !set && least != nil && 0 < def && def <= *least {
+		least, from = nil, FromDefault
 	}
 	value := or(least, def)
 	if value == 0 {

@@ -34,12 +34,16 @@ func (p *policy) judge(in Input) bool {
 	p.verdict.Accepted = acceptPolicy(in.OperatorNamespace, p.object)
 	if !p.verdict.Accepted.OK {
 		p.verdict.ResolvedRefs = Verdict{Reason: v1alpha1.ReasonNotAccepted, Message: "the policy is not accepted"}
+		p.verdict.Restrains = isBaseline(p.object) && restraint(in.OperatorNamespace, p.object) != nil
+	}
+	if p.verdict.Restrains {
+		p.verdict.Accepted.Message += "; the limits, allow-list and denials of this baseline hold all the same, as far as they are valid themselves"
 	}
 	return p.verdict.Accepted.OK
 }
 
 // compile makes the profile of an accepted policy with baselines laid over it.
-func (p *policy) compile(id string, providers *providerSet, over []*v1alpha1.VisionPolicy) {
+func (p *policy) compile(id string, providers *providerSet, over []*layer) {
 	m := &merge{layers: layersOf(p.object, over), origins: make([]Origin, 0, 48)}
 	e := m.effective(id, providers)
 	if bad := checkProfile(providers.in.Namespace, e.profile, e.uses); len(bad) > 0 {
