@@ -73,7 +73,8 @@ const (
 	ReasonSecretKeyNotFound = "SecretKeyNotFound"
 	// ReasonSecretKeyEmpty: the key's value is empty.
 	ReasonSecretKeyEmpty = "SecretKeyEmpty"
-	// ReasonSecretKeyMalformed: the value has a stray newline, white space or quotes around it.
+	// ReasonSecretKeyMalformed: the value has a stray newline, white space or quotes
+	// around it, a space or a character within it that no key has, or over 64 KiB.
 	ReasonSecretKeyMalformed = "SecretKeyMalformed"
 	// ReasonSecretAccessDenied: the operator may not read the Secret.
 	ReasonSecretAccessDenied = "SecretAccessDenied"

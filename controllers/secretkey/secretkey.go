@@ -21,7 +21,10 @@ type Verdict struct {
 	Reason, Message string
 }
 
-// Judge looks at a key of a Secret.
+// maxBytes is the most that runtimes read of a key: see runtime/provider/transport.
+const maxBytes = 64 << 10
+
+// Judge looks at a key of a Secret. Runtimes take every key that it finds good.
 func Judge(secret *corev1.Secret, key string) Verdict {
 	value, found := secret.Data[key]
 	name := secret.Name
@@ -38,6 +41,11 @@ func Judge(secret *corev1.Secret, key string) Verdict {
 	case bytes.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
 		return bad(v1alpha1.ReasonSecretKeyMalformed,
 			"key %q of Secret %q has a line break, a control character or a character beyond ASCII in its value, which no header can carry", key, name)
+	case bytes.ContainsRune(value, ' '):
+		return bad(v1alpha1.ReasonSecretKeyMalformed,
+			"key %q of Secret %q has a space in its value, which no key has: put in the key alone, without a word such as Bearer before it", key, name)
+	case len(value) > maxBytes:
+		return bad(v1alpha1.ReasonSecretKeyMalformed, "key %q of Secret %q has %d bytes, and runtimes read at most %d", key, name, len(value), maxBytes)
 	}
 	return Verdict{OK: true, Reason: v1alpha1.ReasonResolved, Message: fmt.Sprintf("key %q of Secret %q is there", key, name)}
 }

@@ -4,6 +4,8 @@
 package secretkey
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/runtime/provider/transport"
 )
 
 func TestAKeyIsJudgedAndNothingOfItIsTold(t *testing.T) {
@@ -19,7 +22,10 @@ func TestAKeyIsJudgedAndNothingOfItIsTold(t *testing.T) {
 		reason string
 	}{
 		"a key":                     {"sk-proj_abc.DEF-123+/=", v1alpha1.ReasonResolved},
-		"a space within":            {"Bearer abc", v1alpha1.ReasonResolved},
+		"a space within":            {"Bearer abc", v1alpha1.ReasonSecretKeyMalformed},
+		"a tab within":              {"abc\tdef", v1alpha1.ReasonSecretKeyMalformed},
+		"the longest key":           {strings.Repeat("k", 64<<10), v1alpha1.ReasonResolved},
+		"a key that is too long":    {strings.Repeat("k", 64<<10+1), v1alpha1.ReasonSecretKeyMalformed},
 		"a quote at one end":        {`abc"`, v1alpha1.ReasonResolved},
 		"one character":             {`"`, v1alpha1.ReasonResolved},
 		"nothing":                   {"", v1alpha1.ReasonSecretKeyEmpty},
@@ -45,7 +51,30 @@ func TestAKeyIsJudgedAndNothingOfItIsTold(t *testing.T) {
 			}
 		})
 	}
+	if got := Judge(&corev1.Secret{Data: map[string][]byte{"api-key": []byte("a b")}}, "api-key"); !strings.Contains(got.Message, "Bearer") {
+		t.Errorf("the message does not tell what most often is wrong: %s", got.Message)
+	}
 	if got := Judge(&corev1.Secret{}, "api-key"); got.OK || got.Reason != v1alpha1.ReasonSecretKeyNotFound {
 		t.Errorf("a Secret without the key: got %+v", got)
 	}
+}
+
+// What is told to be good must be good to runtimes, which read the same bytes from a
+// file, and which nobody asks before a call fails.
+func FuzzRuntimesTakeEveryKeyThatIsFoundGood(f *testing.F) {
+	for _, value := range []string{"sk-abc", "Bearer abc", "abc\n", "\"abc", "abc\xff", "\u00a0abc", "abc\u2028", ""} {
+		f.Add([]byte(value))
+	}
+	path := filepath.Join(f.TempDir(), "key")
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if !Judge(&corev1.Secret{Data: map[string][]byte{"k": value}}, "k").OK {
+			return
+		}
+		if err := os.WriteFile(path, value, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := transport.KeyFile(path, "team/cloud")(); err != nil || got.Reveal() != string(value) {
+			t.Errorf("a runtime reads %q otherwise: %v", value, err)
+		}
+	})
 }
