@@ -21,7 +21,6 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/provider/retry"
 	"github.com/visionoperator/vision-operator/runtime/reference"
 	"github.com/visionoperator/vision-operator/runtime/reload"
-	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve/rest"
 	"github.com/visionoperator/vision-operator/runtime/serve/tool"
 	"github.com/visionoperator/vision-operator/runtime/telemetry"
@@ -165,13 +164,14 @@ func (a *app) upload(ctx context.Context, r io.Reader, size int64) (kept *refere
 
 // review judges one model request: it counts and logs what came of it, and turns
 // a panic into a fault, as view does. Nothing of the request itself is logged.
-func (a *app) review(ctx context.Context, r io.Reader, size int64, read rest.ReviewReader) (response *review.Response, err error) {
+func (a *app) review(ctx context.Context, r io.Reader, size int64, read rest.ReviewReader) (answer rest.Answer, err error) {
 	began := time.Now()
+	var reviewed *engine.Reviewed
 	defer func() {
 		if p := recover(); p != nil {
-			response, err = nil, a.panicked("reviewing a request", p)
+			answer, err = nil, a.panicked("reviewing a request", p)
 		}
-		outcome, reason := reviewed(response, err)
+		outcome, reason := verdictOf(reviewed, err)
 		a.metrics.ReviewEnded(outcome)
 		attributes := []any{"outcome", outcome, "duration_ms", time.Since(began).Milliseconds()}
 		if reason != "" {
@@ -179,18 +179,21 @@ func (a *app) review(ctx context.Context, r io.Reader, size int64, read rest.Rev
 		}
 		a.log.Info("review answered", attributes...)
 	}()
-	return a.engine.Review(ctx, r, size, read)
+	if reviewed, err = a.engine.Review(ctx, r, size, read); err != nil {
+		return nil, err
+	}
+	return reviewed, nil
 }
 
-// reviewed names what came of a review as telemetry counts it, and why.
-func reviewed(response *review.Response, err error) (outcome, reason string) {
+// verdictOf names what came of a review as telemetry counts it, and why.
+func verdictOf(reviewed *engine.Reviewed, err error) (outcome, reason string) {
 	switch {
 	case err != nil:
 		f := fault.As(err)
 		return string(f.Kind), f.Reason
-	case !response.Allowed:
-		return telemetry.Denied, response.Status.Reason
-	case response.Degraded():
+	case !reviewed.Response.Allowed:
+		return telemetry.Denied, reviewed.Response.Status.Reason
+	case reviewed.Response.Degraded():
 		return telemetry.Degraded, ""
 	}
 	return telemetry.Allowed, ""

@@ -15,7 +15,7 @@ import (
 
 // inject says what to change in messages: it counts and logs what came of it, and
 // turns a panic into a fault, as view does. Nothing of the messages is logged.
-func (a *app) inject(ctx context.Context, r io.Reader, size int64) (answer rest.Injected, err error) {
+func (a *app) inject(ctx context.Context, r io.Reader, size int64) (answer rest.Answer, err error) {
 	began := time.Now()
 	outcome, reason := telemetry.Unchanged, ""
 	defer func() {

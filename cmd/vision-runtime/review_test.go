@@ -73,6 +73,39 @@ func TestAModelRequestIsReviewedInEitherFormAndNothingIsCalledOrLogged(t *testin
 	}
 }
 
+func TestAGatewayPutsInWhatTheProxyWould(t *testing.T) {
+	w := newWorld(t)
+	w.publish(withProxy)
+	s, log := w.start()
+	body := fmt.Appendf(nil, `{"model":"eye-1","messages":[{"role":"user","content":"What?"},{"role":"assistant","tool_calls":[{"id":"call_7f3kq92mzx5t","type":"function","function":{"name":"view_image","arguments":%q}}]},{"role":"tool","tool_call_id":"call_7f3kq92mzx5t","content":"read"}]}`,
+		fmt.Sprintf(`{"path":%q}`, w.picture("a.png")))
+	asked := post(t, s.url("/v1/review?operation=Inject&path=/v1/chat/completions"), body)
+	got := judgement(t, asked)
+	var edits []review.Edit
+	if err := json.Unmarshal(got.Patch, &edits); err != nil || !got.Allowed || got.PatchType != review.ByteRanges || len(edits) == 0 {
+		t.Fatalf("%v: %s", err, asked.body)
+	}
+	patched := string(body)
+	for _, e := range edits {
+		patched = patched[:e.Offset] + e.Text + patched[e.Offset+e.Length:]
+	}
+	if sent := post(t, s.url("/openai/v1/chat/completions"), body); sent.status != http.StatusOK {
+		t.Fatalf("status %d: %s", sent.status, sent.body)
+	}
+	if went := string(w.upstream.bodies[0]); went != patched || strings.Count(went, "data:image/png;base64,") != 1 {
+		t.Errorf("the proxy sent\n%s\nand the review makes\n%s", went, patched)
+	}
+	if n := w.upstream.calls(); n != 1 {
+		t.Errorf("the model was called %d times", n)
+	}
+	if text := log.String(); strings.Contains(text, "iVBOR") || strings.Count(text, `"msg":"images shown"`) != 2 {
+		t.Errorf("the log is %s", text)
+	}
+	if got := post(t, s.url("/v1/review?operation=Inject&path=/v1/chat/completions&patchTypes=JSONPatch"), body); got.status != http.StatusBadRequest || got.fault(t)["reason"] != "PatchTypeUnsupported" {
+		t.Errorf("status %d, %s", got.status, got.body)
+	}
+}
+
 func TestReviewsFollowTheRouter(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.start()

@@ -59,7 +59,7 @@ func TestThePagesOfABrowserReachNoPath(t *testing.T) {
 				got := do(t, r)
 				if got.status != http.StatusForbidden {
 					t.Errorf("%s %s with %s: status %d", method, path, name, got.status)
-				} else if method != "HEAD" && got.fault(t)["kind"] != "policy_denied" {
+				} else if method != "HEAD" && got.kind(t) != "policy_denied" {
 					t.Errorf("%s %s with %s: %s", method, path, name, got.body)
 				}
 				if got.header.Get("Access-Control-Allow-Origin") != "" {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"image"
 	"image/color"
@@ -272,6 +273,16 @@ func (a answer) fault(t *testing.T) map[string]any {
 		t.Fatalf("status %d: no error in %s", a.status, a.body)
 	}
 	return f
+}
+
+// kind is that of an error in the runtime's own shape, or in a dialect's.
+func (a answer) kind(t *testing.T) any {
+	t.Helper()
+	f := a.fault(t)
+	if details, ok := f["details"].([]any); ok { // Gemini's
+		return details[0].(map[string]any)["metadata"].(map[string]any)["code"]
+	}
+	return cmp.Or(f["kind"], f["code"])
 }
 
 func (s *server) url(path string) string { return "http://" + s.agentsAt.String() + path }

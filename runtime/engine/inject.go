@@ -27,22 +27,35 @@ type Injected struct {
 	Decision Decision
 	// Record is what telemetry counts.
 	Record Record
+	streamed
+}
 
+// streamed is an answer that is written as what it holds is read.
+type streamed struct {
 	answer *message.Spliced
 	let    []func()
 }
 
 // Len is how long the answer is, in bytes.
-func (i *Injected) Len() int64 { return i.answer.Len() }
+func (s *streamed) Len() int64 { return s.answer.Len() }
 
 // Reader reads the answer's JSON from its beginning; images are encoded as they
 // are read. It fails where an image that is kept can no longer be read.
-func (i *Injected) Reader() io.Reader { return i.answer.Reader() }
+func (s *streamed) Reader() io.Reader { return s.answer.Reader() }
 
-// Release lets go of what the answer reads. It may be called once.
-func (i *Injected) Release() {
-	for _, let := range i.let {
+// Release lets go of what the answer reads.
+func (s *streamed) Release() {
+	for _, let := range s.let {
 		let()
+	}
+	s.let = nil
+}
+
+// unless lets go of everything now, but where the answer is held: also when what
+// made it has panicked.
+func (s *streamed) unless(held func() bool) {
+	if !held() {
+		s.Release()
 	}
 }
 
@@ -69,9 +82,9 @@ func (e *Engine) Inject(ctx context.Context, from io.Reader, size int64) (*Injec
 	if err != nil {
 		return nil, err
 	}
-	i := &Injected{let: []func(){release}}
+	i := &Injected{streamed: streamed{let: []func(){release}}}
+	defer i.unless(func() bool { return i.answer != nil })
 	if err := e.inject(ctx, i, snap, profile, from, size, most); err != nil {
-		i.Release()
 		return nil, err
 	}
 	return i, nil
@@ -145,10 +158,7 @@ func (p *injecting) vendor(ctx context.Context, body []byte) *fault.Fault {
 			return bad
 		}
 	}
-	if len(p.plan.Sights) > 0 {
-		p.edits = append(p.edits, p.plan.Edits(p.scanned, p.request.Body, p.shown)...)
-	}
-	p.edits = p.sorted()
+	p.edits = p.edited()
 	edited, err := message.Splice(body, p.edits)
 	if err != nil {
 		return fault.As(err)
@@ -243,7 +253,7 @@ func (p *injecting) settleList(standing []string) {
 
 // aimAt finds the model. Without one, or with one that is not known here, images
 // are put where the dialect and the name have them.
-func (p *injecting) aimAt(ctx context.Context) *fault.Fault {
+func (p *preparation) aimAt(ctx context.Context) *fault.Fault {
 	name := p.request.Model
 	found, known := p.engine.named(ctx, p.snapshot, p.request.Dialect, name)
 	switch {

@@ -6,8 +6,6 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
-	"strconv"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
@@ -66,7 +64,7 @@ func (p *injecting) answer() (*message.Spliced, *fault.Fault) {
 		}
 		pieces = append(pieces, message.Segment{Text: []byte(`,"remove":`)}, message.Segment{Text: compact(append([]int{}, p.remove...))})
 	} else {
-		pieces = append(append(append(pieces, message.Segment{Text: []byte(`,"ranges":[`)}), ranges(p.edits)...), message.Segment{Text: []byte("]")})
+		pieces = append(append(pieces, message.Segment{Text: []byte(`,"ranges":`)}), message.ByteRanges(p.edits, injection.Wrapped)...)
 	}
 	pieces = append(pieces, message.Segment{Text: []byte(`,"viewedImages":`)}, message.Segment{Text: viewed}, message.Segment{Text: []byte("}\n")})
 	answer, err := message.Splice(nil, []message.Edit{{Segments: pieces}})
@@ -74,41 +72,6 @@ func (p *injecting) answer() (*message.Spliced, *fault.Fault) {
 		return nil, fault.As(err)
 	}
 	return answer, nil
-}
-
-// sorted are the edits by where they are, those at one byte in their order and
-// before one that begins there, as message.Splice has them.
-func (p *injecting) sorted() []message.Edit {
-	edits := slices.Clone(p.edits)
-	slices.SortStableFunc(edits, func(a, b message.Edit) int {
-		if a.Span.Start != b.Span.Start {
-			return a.Span.Start - b.Span.Start
-		}
-		return min(a.Span.Len(), 1) - min(b.Span.Len(), 1)
-	})
-	return edits
-}
-
-// ranges are edits of the messages, from the last to the first: one after the
-// other, none moves what the next one means. Images are read when they are written.
-func ranges(edits []message.Edit) []message.Segment {
-	var all []message.Segment
-	for i, e := range slices.Backward(edits) {
-		if i < len(edits)-1 {
-			all = append(all, message.Segment{Text: []byte(",")})
-		}
-		head := `{"offset":` + strconv.Itoa(e.Span.Start-injection.Wrapped) + `,"length":` + strconv.Itoa(e.Span.Len()) + `,"text":"`
-		all = append(all, message.Segment{Text: []byte(head)})
-		for _, piece := range e.Segments {
-			if piece.Data == nil { // base64 needs no escapes
-				quoted := compact(string(piece.Text))
-				piece.Text = quoted[1 : len(quoted)-1]
-			}
-			all = append(all, piece)
-		}
-		all = append(all, message.Segment{Text: []byte(`"}`)})
-	}
-	return all
 }
 
 // nowViewed is the state of viewed images with what is shown now: facts about

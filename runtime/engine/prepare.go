@@ -41,8 +41,12 @@ func (e *Engine) Prepare(ctx context.Context, req ModelRequest) (*Prepared, erro
 		return nil, bad
 	}
 	p := &preparation{engine: e, snapshot: snap, profile: snap.profile, request: req}
+	defer func() {
+		if p.body == nil { // it is refused, or has panicked
+			p.release()
+		}
+	}()
 	if bad := p.run(ctx); bad != nil {
-		p.release()
 		return nil, bad
 	}
 	e.logPrepared(&p.record)
@@ -101,6 +105,9 @@ func (p *preparation) run(ctx context.Context) *fault.Fault {
 	return p.splice()
 }
 
+// factsNotData is the reason of a body whose images are told by facts about them.
+const factsNotData = "FactsNotData"
+
 // scan takes the body apart.
 func (p *preparation) scan() *fault.Fault {
 	var err error
@@ -112,7 +119,7 @@ func (p *preparation) scan() *fault.Fault {
 	}
 	for i := range p.scanned.Images {
 		if p.scanned.Images[i].Source == message.AsFacts {
-			return fault.New(fault.InvalidToolInput, "FactsNotData", "the image %s is told by facts about it, which only reviews take", p.scanned.ID(i)).
+			return fault.New(fault.InvalidToolInput, factsNotData, "the image %s is told by facts about it, which only a preflight takes", p.scanned.ID(i)).
 				With("field", p.scanned.ID(i)).Hint("Send the image's data.")
 		}
 	}
@@ -220,12 +227,17 @@ func (p *preparation) settle() {
 	p.plan.Settle(p.scanned, inBody, named)
 }
 
+// edited are what is left out of the body, and what its sights put in.
+func (p *preparation) edited() []message.Edit {
+	if len(p.plan.Sights) == 0 {
+		return p.edits
+	}
+	return append(p.edits, p.plan.Edits(p.scanned, p.request.Body, p.shown)...)
+}
+
 // splice makes the body that is sent.
 func (p *preparation) splice() *fault.Fault {
-	edits := p.edits
-	if len(p.plan.Sights) > 0 {
-		edits = append(edits, p.plan.Edits(p.scanned, p.request.Body, p.shown)...)
-	}
+	edits := p.edited()
 	p.touched = len(edits) > 0
 	if at, sent := p.scanned.ModelValue, p.sentModel(); at.Len() > 0 && p.scanned.Model != sent {
 		name, err := json.Marshal(sent)

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/review"
 )
 
@@ -16,11 +17,21 @@ import (
 // VisionPolicy's own default.
 const maxReviewBytes = 64 << 20
 
+// Reviewed is a verdict.
+type Reviewed struct {
+	Response *review.Response
+	// Record is what telemetry counts of what was put in; nil for a preflight.
+	Record *Record
+	streamed
+}
+
 // Review judges a model request that a gateway holds. from yields the body of
 // the review, size bytes of it, or -1 when that is not known; read makes a review
 // of all of it. Reviews share with images what may be held in memory at once,
-// and wait for room. Nothing is called, and nothing kept. The error is a *fault.Fault.
-func (e *Engine) Review(ctx context.Context, from io.Reader, size int64, read func([]byte) (*review.Request, error)) (*review.Response, error) {
+// and wait for room. A preflight calls nothing and keeps nothing; with the operation
+// Inject the request goes the way that one to the model proxy does, up to where it
+// would be sent. The caller releases what it gets. The error is a *fault.Fault.
+func (e *Engine) Review(ctx context.Context, from io.Reader, size int64, read func([]byte) (*review.Request, error)) (*Reviewed, error) {
 	snap := e.snapshot.Load()
 	if snap == nil {
 		return nil, noRouter()
@@ -37,16 +48,38 @@ func (e *Engine) Review(ctx context.Context, from io.Reader, size int64, read fu
 		bad.Message = "the review ended before there was room for its body"
 		return nil, bad.Hint("Review again; many are being judged.")
 	}
-	defer release()
+	r := &Reviewed{streamed: streamed{let: []func(){release}}}
+	defer r.unless(func() bool { return r.answer != nil && r.Record != nil }) // a preflight's verdict holds nothing of the body
+	if err := e.review(ctx, r, snap, from, size, most, read); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (e *Engine) review(ctx context.Context, r *Reviewed, snap *snapshot, from io.Reader, size, most int64, read func([]byte) (*review.Request, error)) error {
 	body, err := receiveReview(from, size, most)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req, err := read(body)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return review.Review(ctx, req, snap.grants(e.options.Profile))
+	target, err := req.Target()
+	if err != nil {
+		return err
+	}
+	var edits []message.Edit
+	if target.Bodied && req.Operation == review.Inject {
+		edits, err = e.reviewInjecting(ctx, r, snap, req, target)
+	} else {
+		r.Response, err = review.Review(ctx, req, snap.grants(e.options.Profile))
+	}
+	if err != nil {
+		return err
+	}
+	r.answer, err = review.Written(r.Response, edits)
+	return err
 }
 
 // grants gives what the snapshot grants to a profile by its ID, "" being own.

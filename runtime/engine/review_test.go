@@ -65,11 +65,11 @@ func TestARequiredImageForAModelThatTakesTextIsRefusedBeforeAnyConnection(t *tes
 	required := fmt.Sprintf(`{"messages":[{"role":"user","content":[%s]}]}`, imageOf(t))
 	optional := fmt.Sprintf(`{"messages":[{"role":"user","content":[%s]},{"role":"assistant","content":"A square."},{"role":"user","content":"And?"}]}`, imageOf(t))
 	got, err := r.engine.Review(t.Context(), strings.NewReader(required), int64(len(required)), asChat("models/text"))
-	if err != nil || got.Allowed || got.Status.Reason != preflight.ReasonBlind || got.Decisions[0].Outcome != preflight.Refused {
+	if err != nil || got.Response.Allowed || got.Response.Status.Reason != preflight.ReasonBlind || got.Response.Decisions[0].Outcome != preflight.Refused {
 		t.Errorf("required: %+v, %v", got, err)
 	}
 	got, err = r.engine.Review(t.Context(), strings.NewReader(optional), -1, asChat("models/text"))
-	if err != nil || !got.Degraded() || !bytes.Contains(got.Patch, []byte(preflight.Note(preflight.ReasonBlind))) {
+	if err != nil || !got.Response.Degraded() || !bytes.Contains(got.Response.Patch, []byte(preflight.Note(preflight.ReasonBlind))) {
 		t.Errorf("optional: %+v, %v", got, err)
 	}
 	if n := came.Load(); n != 0 {
@@ -95,7 +95,7 @@ func TestAReviewIsUnderTheProfileThatItNames(t *testing.T) {
 		got, err := r.engine.Review(t.Context(), strings.NewReader(body), -1, func(b []byte) (*review.Request, error) {
 			return &review.Request{Dialect: message.OpenAIChat, Model: "see", Profile: profile, Body: b}, nil
 		})
-		if err != nil || got.Allowed != (want == "") || want != "" && got.Status.Reason != want {
+		if err != nil || got.Response.Allowed != (want == "") || want != "" && got.Response.Status.Reason != want {
 			t.Errorf("%q: %+v, %v", profile, got, err)
 		}
 	}

@@ -50,13 +50,7 @@ type Spliced struct {
 // insert at the same byte do so in the order given, before an edit that begins
 // there. An edit that changes nothing is none. The error is an *Error with BadEdit.
 func Splice(body []byte, edits []Edit) (*Spliced, error) {
-	sorted := slices.Clone(edits)
-	slices.SortStableFunc(sorted, func(a, b Edit) int {
-		if a.Span.Start != b.Span.Start {
-			return a.Span.Start - b.Span.Start
-		}
-		return min(a.Span.Len(), 1) - min(b.Span.Len(), 1)
-	})
+	sorted := ordered(edits)
 	s := &Spliced{size: int64(len(body))}
 	at, end := 0, 0 // what is in s already; the end of the edits so far
 	for _, e := range sorted {

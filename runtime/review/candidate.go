@@ -26,14 +26,14 @@ func (r *review) candidate(scanned *message.Request, grant Grant) (candidate pre
 		name = scanned.Model
 	}
 	if name == "" {
-		name = r.model
+		name = r.Target.Model
 	}
-	entry, found := grant.Catalog.Named(name, r.dialect.Transport())
+	entry, found := grant.Catalog.Named(name, r.Dialect.Transport())
 	if !found {
 		if len(grant.Profile.Allow) > 0 && !mayBeAllowed(name, grant) {
 			denied = notAllowed(name)
 		}
-		return preflight.Candidate{Model: name, Transport: r.dialect.Transport()}, denied
+		return preflight.Candidate{Model: name, Transport: r.Dialect.Transport()}, denied
 	}
 	if entry.Others > 0 {
 		r.warn("%d declared models have the name of the request's; it is judged as %s", entry.Others+1, entry.Route)

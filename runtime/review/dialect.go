@@ -12,47 +12,57 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/message"
 )
 
-// target is where a model request goes, as far as the request line tells.
-type target struct {
-	dialect message.Dialect
-	// model is the path's; "" where it names none.
-	model string
-	// bodied says that the method carries a model request.
-	bodied bool
+// Target is where a model request goes, as far as the request line tells.
+type Target struct {
+	Dialect message.Dialect
+	// Model is the path's; "" where it names none.
+	Model string
+	// Bodied says that the method carries a model request.
+	Bodied bool
 }
 
-// targetOf reads what surrounds the body.
-func targetOf(req *Request) (target, error) {
-	switch req.Operation {
-	case Preflight, "":
-	case Inject:
-		f := malformed("operation", "OperationUnsupported", "a review does not put images in: the operation Inject is not served").
-			Hint("POST /v1/inject says which images to show in messages, and where; ask for the operation Preflight to have a request judged.")
-		f.HTTPStatus = statusNotImplemented
-		return target{}, f
-	default:
-		return target{}, malformed("operation", "OperationUnknown", "there is no operation %q; there are Preflight and Inject", clip(string(req.Operation)))
+// Target reads what surrounds the body. The error is a *fault.Fault.
+func (r *Request) Target() (Target, error) {
+	if f := r.unanswerable(); f != nil {
+		return Target{}, f
 	}
-	if len(req.PatchTypes) > 0 && patchType(req.PatchTypes) == "" {
-		return target{}, malformed("patchTypes", "PatchTypeUnknown", "none of the patch types is known; there are JSONPatch and ByteRanges")
-	}
-	t, known := target{}, false
-	t.dialect, t.model = FromPath(req.Path)
-	if req.Dialect != "" {
-		t.dialect = req.Dialect
+	t, known := Target{}, false
+	t.Dialect, t.Model = FromPath(r.Path)
+	if r.Dialect != "" {
+		t.Dialect = r.Dialect
 	}
 	switch {
-	case req.Dialect != "" && !slices.Contains(message.Dialects(), req.Dialect):
-		return target{}, malformed("dialect", string(message.UnknownDialect), "there is no dialect %q", clip(string(req.Dialect))).With("dialects", message.Dialects())
-	case t.dialect == "" && req.Path == "":
-		return target{}, noDialect("neither a dialect nor a path is given")
-	case t.dialect == "":
-		return target{}, noDialect("the path is none of a dialect's, and no dialect is given")
+	case r.Dialect != "" && !slices.Contains(message.Dialects(), r.Dialect):
+		return Target{}, malformed("dialect", string(message.UnknownDialect), "there is no dialect %q", clip(string(r.Dialect))).With("dialects", message.Dialects())
+	case t.Dialect == "" && r.Path == "":
+		return Target{}, noDialect("neither a dialect nor a path is given")
+	case t.Dialect == "":
+		return Target{}, noDialect("the path is none of a dialect's, and no dialect is given")
 	}
-	if t.bodied, known = methods[strings.ToUpper(req.Method)]; !known {
-		return target{}, malformed("method", "MethodUnknown", "a model request is a POST, not a %q", clip(req.Method))
+	if t.Bodied, known = methods[strings.ToUpper(r.Method)]; !known {
+		return Target{}, malformed("method", "MethodUnknown", "a model request is a POST, not a %q", clip(r.Method))
 	}
 	return t, nil
+}
+
+// unanswerable refuses what no verdict could be given in; nil otherwise.
+func (r *Request) unanswerable() *fault.Fault {
+	switch r.Operation {
+	case Preflight, Inject, "":
+	default:
+		return malformed("operation", "OperationUnknown", "there is no operation %q; there are Preflight and Inject", clip(string(r.Operation)))
+	}
+	if len(r.PatchTypes) > 0 && r.patchType() == "" {
+		if r.Operation == Inject {
+			return malformed("patchTypes", "PatchTypeUnsupported", "the operation Inject is answered with ByteRanges, which is none of the patch types")
+		}
+		return malformed("patchTypes", "PatchTypeUnknown", "none of the patch types is known; there are JSONPatch and ByteRanges")
+	}
+	if r.Operation == Inject && r.DryRun {
+		return malformed("dryRun", "DryRunUnsupported", "the operation Inject keeps what it shows, for later requests of the conversation, and has no dry run").
+			Hint("Ask for the operation Preflight, or leave dryRun out.")
+	}
+	return nil
 }
 
 // methods say whether a request has a body to look at.

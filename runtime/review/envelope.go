@@ -22,17 +22,23 @@ const (
 	maxText = 8 << 10
 )
 
-// envelope is a response as it is sent.
-type envelope struct {
-	APIVersion string    `json:"apiVersion"`
-	Kind       string    `json:"kind"`
-	Response   *Response `json:"response"`
-}
-
-// Envelope wraps a response as it is sent:
+// Written is a response as it is sent:
 //
 //	{"apiVersion": …, "kind": "VisionReview", "response": {…}}
-func Envelope(r *Response) any { return envelope{APIVersion, Kind, r} }
+//
+// edits are those of Inject's patch, in any order, and nil where nothing is put in:
+// their images are read as the answer is.
+func Written(r *Response, edits []message.Edit) (*message.Spliced, error) {
+	pieces := []message.Segment{{Text: []byte(`{"apiVersion":"` + APIVersion + `","kind":"` + Kind + `","response":`)}}
+	if len(edits) == 0 {
+		pieces = append(pieces, message.Segment{Text: compact(r)})
+	} else {
+		r.PatchType = ByteRanges
+		pieces = append(pieces, message.Segment{Text: bytes.TrimSuffix(compact(r), []byte("}"))}, message.Segment{Text: []byte(`,"patch":`)})
+		pieces = append(append(pieces, message.ByteRanges(edits, 0)...), message.Segment{Text: []byte("}")})
+	}
+	return message.Splice(nil, []message.Edit{{Segments: append(pieces, message.Segment{Text: []byte("}\n")})}})
+}
 
 // ReadEnvelope reads a VisionReview:
 //

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"regexp"
 	"strconv"
 	"testing"
@@ -137,4 +138,18 @@ func reasonOf(err error) (string, int) {
 	}
 	f := fault.As(err)
 	return f.Reason, f.Status()
+}
+
+// written is a response as it is sent.
+func written(t *testing.T, r *review.Response) []byte {
+	t.Helper()
+	answer, err := review.Written(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(answer.Reader())
+	if err != nil || int64(len(text)) != answer.Len() {
+		t.Fatalf("%d bytes of %d, %v", len(text), answer.Len(), err)
+	}
+	return text
 }

@@ -51,11 +51,11 @@ func read(t *testing.T, data []byte) *review.Request {
 
 func TestReviewsAreAnsweredAsInTheFolders(t *testing.T) {
 	eachGolden(t, func(t *testing.T, folder string, request []byte) {
-		got, err := json.MarshalIndent(review.Envelope(judged(t, read(t, request))), "", " ")
-		if err != nil {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, written(t, judged(t, read(t, request))), "", " "); err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, '\n')
+		got := indented.Bytes()
 		file := filepath.Join(folder, "response.json")
 		if *update {
 			if err := os.WriteFile(file, got, 0o644); err != nil {

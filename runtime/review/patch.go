@@ -24,13 +24,18 @@ type Edit struct {
 	Text   string `json:"text"`
 }
 
-// patchType is the first of the caller's patch types that is known; "" for none.
-func patchType(accepted []PatchType) PatchType {
-	if len(accepted) == 0 {
-		return JSONPatch
+// patchType is the first of the caller's patch types that is known and that the
+// operation can be answered in; "" for none.
+func (r *Request) patchType() PatchType {
+	known := []PatchType{JSONPatch, ByteRanges}
+	if r.Operation == Inject {
+		known = []PatchType{ByteRanges}
 	}
-	for _, kind := range accepted {
-		if kind == JSONPatch || kind == ByteRanges {
+	if len(r.PatchTypes) == 0 {
+		return known[0]
+	}
+	for _, kind := range r.PatchTypes {
+		if slices.Contains(known, kind) {
 			return kind
 		}
 	}
@@ -42,7 +47,7 @@ func patchType(accepted []PatchType) PatchType {
 func (r *review) patch(scanned *message.Request) {
 	var edits []Edit
 	var operations []operation
-	kind, body := patchType(r.req.PatchTypes), r.req.Body
+	kind, body := r.req.patchType(), r.req.Body
 	for i, d := range slices.Backward(r.out.Decisions) {
 		if d.Outcome != preflight.Degraded {
 			continue

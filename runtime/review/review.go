@@ -18,6 +18,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/inspect"
@@ -41,8 +42,8 @@ const (
 	// Preflight admits, degrades or refuses the images that the request holds.
 	// It is the default.
 	Preflight Operation = "Preflight"
-	// Inject adds the images that tools have just read. It is refused: POST /v1/inject
-	// answers that, and streams the images, which a verdict would have to hold.
+	// Inject also puts in the images that tools and humans have named, as the model
+	// proxy does. It reads files, so that the engine judges it, and not Review.
 	Inject Operation = "Inject"
 )
 
@@ -56,7 +57,7 @@ const (
 	// in it. It is the default.
 	JSONPatch PatchType = "JSONPatch"
 	// ByteRanges are Edits of the body's bytes as they were sent, the last first:
-	// every other byte stays.
+	// every other byte stays. It is the default of Inject, and all that it takes.
 	ByteRanges PatchType = "ByteRanges"
 )
 
@@ -75,9 +76,11 @@ type Request struct {
 	Profile   string
 	Operation Operation
 	// DryRun promises that the request will not be sent. A preflight keeps
-	// nothing, so that it makes no difference.
+	// nothing, so that it makes no difference; Inject, which keeps what it shows, is
+	// refused with it.
 	DryRun bool
-	// PatchTypes are those that the caller can apply, the preferred first; none is JSONPatch.
+	// PatchTypes are those that the caller can apply, the preferred first; none is
+	// the operation's default.
 	PatchTypes []PatchType
 	// Body is the model request's, as sent. Images may be told as facts; see message.Facts.
 	Body []byte
@@ -96,13 +99,16 @@ type Response struct {
 	Decisions []preflight.Decision `json:"decisions"`
 	// Tokens are estimates; nil when the body was not taken apart.
 	Tokens *preflight.Tokens `json:"tokens,omitempty"`
-	// PatchType and Patch are set when the request may be sent changed only.
+	// PatchType and Patch are set when the request may be sent changed only. Inject's
+	// Patch is not held: see Written.
 	PatchType PatchType       `json:"patchType,omitempty"`
 	Patch     json.RawMessage `json:"patch,omitempty"`
 }
 
 // Degraded reports whether the request may be sent with images left out.
-func (r *Response) Degraded() bool { return r.Allowed && r.PatchType != "" }
+func (r *Response) Degraded() bool {
+	return r.Allowed && slices.ContainsFunc(r.Decisions, func(d preflight.Decision) bool { return d.Outcome == preflight.Degraded })
+}
 
 // Status is a refusal.
 type Status struct {
@@ -128,19 +134,29 @@ type Grant struct {
 // other kind when there can be no verdict.
 type Grants func(profile string) (Grant, error)
 
-// Review judges a request. The error is a *fault.Fault, and only for a review
-// that cannot be judged: one that is malformed, or before there is a router
-// document. A model request that is malformed is refused.
+// NewResponse is the response to a request before anything was decided.
+func NewResponse(req *Request) *Response {
+	return &Response{UID: req.UID, Warnings: req.Warnings, Decisions: []preflight.Decision{}}
+}
+
+// Review judges a request by its own images, the Preflight. The error is a
+// *fault.Fault, and only for a review that cannot be judged: one that is
+// malformed, or before there is a router document. A model request that is
+// malformed is refused.
 func Review(ctx context.Context, req *Request, grants Grants) (*Response, error) {
-	t, err := targetOf(req)
+	t, err := req.Target()
 	if err != nil {
 		return nil, err
 	}
-	r := &review{target: t, req: req, out: &Response{UID: req.UID, Warnings: req.Warnings, Decisions: []preflight.Decision{}}}
-	if !t.bodied {
+	r := &review{Target: t, req: req, out: NewResponse(req)}
+	switch {
+	case !t.Bodied:
 		r.out.Allowed = true
 		r.warn("a %s request has no body that could hold images", req.Method)
 		return r.out, nil
+	case req.Operation == Inject:
+		return nil, malformed("operation", "OperationUnsupported", "there is no runtime here that could put images in").
+			Hint("Ask a runtime, or for the operation Preflight.")
 	}
 	grant, err := grants(req.Profile)
 	if err != nil {
@@ -158,21 +174,26 @@ func Review(ctx context.Context, req *Request, grants Grants) (*Response, error)
 
 // review is one review on its way.
 type review struct {
-	target
+	Target
 	req *Request
 	out *Response
 }
 
-func (r *review) warn(format string, args ...any) {
-	r.out.Warnings = append(r.out.Warnings, fmt.Sprintf(format, args...))
+func (r *review) warn(format string, args ...any) { r.out.warn(format, args...) }
+
+func (r *Response) warn(format string, args ...any) {
+	r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...))
 }
 
 // refuse makes the verdict a refusal.
-func (r *review) refuse(f *fault.Fault) {
+func (r *review) refuse(f *fault.Fault) { r.out.Refuse(r.Dialect, f) }
+
+// Refuse makes the verdict a refusal in a dialect.
+func (r *Response) Refuse(dialect message.Dialect, f *fault.Fault) {
 	if image, ok := f.Details["image"].(string); ok && f.Details["field"] == nil {
 		f.With("field", image)
 	}
-	r.out.Allowed, r.out.Status = false, StatusOf(r.dialect, f)
+	r.Allowed, r.Status = false, StatusOf(dialect, f)
 }
 
 // StatusOf is the refusal of a request in a dialect.
@@ -188,10 +209,10 @@ func StatusOf(dialect message.Dialect, f *fault.Fault) *Status {
 // judge fills in the verdict on the body.
 func (r *review) judge(ctx context.Context, grant Grant) error {
 	body, limits := r.req.Body, &grant.Profile.Limits
-	if most := limits.Request.MaxBodyBytes; int64(len(body)) > most {
-		return tooLarge(int64(len(body)), most)
+	if f := r.req.Oversized(limits); f != nil {
+		return f
 	}
-	scanned, err := message.Scan(r.dialect, body)
+	scanned, err := message.Scan(r.Dialect, body)
 	if err != nil {
 		if bad, ok := errors.AsType[*message.Error](err); ok && bad.Reason == message.BadFacts {
 			return bad.Fault().Hint("Give sha256, bytes, mediaType and head of the image.")
@@ -211,7 +232,7 @@ func (r *review) judge(ctx context.Context, grant Grant) error {
 	verdict := preflight.Review(in)
 	r.out.Decisions, r.out.Tokens = verdict.Decisions, &verdict.Tokens
 	r.out.Warnings = append(r.out.Warnings, verdict.Warnings...)
-	r.warnOf(scanned)
+	r.out.WarnOf(scanned)
 	switch {
 	case denied != nil && len(scanned.Images) > 0:
 		r.deny(denied)
@@ -247,8 +268,8 @@ func (r *review) deny(f *fault.Fault) {
 	r.refuse(f)
 }
 
-// warnOf tells what of a body no check sees.
-func (r *review) warnOf(scanned *message.Request) {
+// WarnOf tells what of a body no check sees.
+func (r *Response) WarnOf(scanned *message.Request) {
 	unknown, first := 0, 0
 	for i := range scanned.Images {
 		if scanned.Images[i].Source == message.Unknown {
@@ -277,10 +298,12 @@ func faultOf(err error) *fault.Fault {
 	return fault.As(err)
 }
 
-// statusNotImplemented is HTTP's Not Implemented, which no kind of fault has by itself.
-const statusNotImplemented = 501
-
-func tooLarge(size, most int64) *fault.Fault {
+// Oversized refuses a review whose model request is over the policy's limit; nil otherwise.
+func (r *Request) Oversized(limits *router.Limits) *fault.Fault {
+	size, most := int64(len(r.Body)), limits.Request.MaxBodyBytes
+	if size <= most {
+		return nil
+	}
 	f := fault.New(fault.BudgetExceeded, "BodyTooLarge", "the model request has %s; the policy declares limits.request.maxBodyBytes %s", preflight.Size(size), preflight.Size(most)).
 		With("body_bytes", size).With("max_body_bytes", most).With("limit", "limits.request.maxBodyBytes").
 		Hint("Review it in the facts form, which leaves image data out.")

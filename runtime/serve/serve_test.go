@@ -19,7 +19,6 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/observation"
 	"github.com/visionoperator/vision-operator/runtime/reference"
-	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve"
 	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 	"github.com/visionoperator/vision-operator/runtime/serve/mcp"
@@ -39,14 +38,12 @@ func routes(reached func()) []serve.Route {
 	refuse := func() error { reached(); return fault.New(fault.PolicyDenied, "Reached", "reached") }
 	view := func(context.Context, tool.Call) (*observation.Result, error) { return nil, refuse() }
 	return append(rest.Routes(rest.Options{
-		View:          view,
-		Upload:        func(context.Context, io.Reader, int64) (*reference.Kept, error) { return nil, refuse() },
-		MaxImageBytes: func() int64 { return maxImage },
-		Reference:     func(string) (*reference.Kept, error) { return nil, refuse() },
-		Review: func(context.Context, io.Reader, int64, rest.ReviewReader) (*review.Response, error) {
-			return nil, refuse()
-		},
-		Inject:         func(context.Context, io.Reader, int64) (rest.Injected, error) { return nil, refuse() },
+		View:           view,
+		Upload:         func(context.Context, io.Reader, int64) (*reference.Kept, error) { return nil, refuse() },
+		MaxImageBytes:  func() int64 { return maxImage },
+		Reference:      func(string) (*reference.Kept, error) { return nil, refuse() },
+		Review:         func(context.Context, io.Reader, int64, rest.ReviewReader) (rest.Answer, error) { return nil, refuse() },
+		Inject:         func(context.Context, io.Reader, int64) (rest.Answer, error) { return nil, refuse() },
 		MaxReviewBytes: func() int64 { return maxReview },
 		Router:         func() rest.RouterStatus { reached(); return rest.RouterStatus{} },
 		Version:        "v1",

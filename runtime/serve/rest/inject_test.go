@@ -35,7 +35,7 @@ func (w *written) Reader() io.Reader { return strings.NewReader(w.text) }
 func (w *written) Release()          { w.released++ }
 
 // ask sends one question to a listener of the API over inject.
-func ask(t *testing.T, body string, inject func(context.Context, io.Reader, int64) (rest.Injected, error)) (*http.Response, string, error) {
+func ask(t *testing.T, body string, inject func(context.Context, io.Reader, int64) (rest.Answer, error)) (*http.Response, string, error) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func ask(t *testing.T, body string, inject func(context.Context, io.Reader, int6
 
 func TestAnAnswerIsWrittenAsItIsReadAndThenReleased(t *testing.T) {
 	answer := &written{text: `{"decision":{}}` + "\n", size: 16}
-	resp, body, err := ask(t, `{"x":1}`, func(_ context.Context, r io.Reader, size int64) (rest.Injected, error) {
+	resp, body, err := ask(t, `{"x":1}`, func(_ context.Context, r io.Reader, size int64) (rest.Answer, error) {
 		if sent, err := io.ReadAll(r); string(sent) != `{"x":1}` || size != 7 || err != nil {
 			t.Errorf("asked %q of %d bytes, %v", sent, size, err)
 		}
@@ -68,7 +68,7 @@ func TestAnAnswerIsWrittenAsItIsReadAndThenReleased(t *testing.T) {
 
 func TestAnAnswerThatEndsTooEarlyIsNoAnswer(t *testing.T) {
 	answer := &written{text: `{"decision"`, size: 16}
-	_, body, err := ask(t, `{}`, func(_ context.Context, r io.Reader, _ int64) (rest.Injected, error) {
+	_, body, err := ask(t, `{}`, func(_ context.Context, r io.Reader, _ int64) (rest.Answer, error) {
 		_, _ = io.Copy(io.Discard, r)
 		return answer, nil
 	})
@@ -89,7 +89,7 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 		"by an error that is no fault":       {`{}`, errors.New("secret"), 502, "Internal"},
 		"for its length":                     {`{"a":"` + strings.Repeat("x", 100) + `"}`, nil, 413, "BodyTooLarge"},
 	} {
-		resp, body, err := ask(t, c.body, func(_ context.Context, r io.Reader, _ int64) (rest.Injected, error) {
+		resp, body, err := ask(t, c.body, func(_ context.Context, r io.Reader, _ int64) (rest.Answer, error) {
 			_, _ = io.Copy(io.Discard, r)
 			return nil, c.failed
 		})

@@ -20,7 +20,6 @@ import (
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/reference"
-	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve"
 	"github.com/visionoperator/vision-operator/runtime/serve/guard"
 	"github.com/visionoperator/vision-operator/runtime/serve/reply"
@@ -43,13 +42,13 @@ type Options struct {
 	// Review judges a model request: r yields the body of the review, size bytes,
 	// or -1 when that is not known, and read makes a review of all of it. Errors
 	// carry a *fault.Fault.
-	Review func(ctx context.Context, r io.Reader, size int64, read ReviewReader) (*review.Response, error)
+	Review func(ctx context.Context, r io.Reader, size int64, read ReviewReader) (Answer, error)
 	// MaxReviewBytes is the largest body of a review, and of messages, now; nil and 0
 	// mean guard.DefaultModelBytes.
 	MaxReviewBytes guard.Limit
 	// Inject answers who asks what to change in messages: r yields the question, size
 	// bytes, or -1 when that is not known. Errors carry a *fault.Fault.
-	Inject func(ctx context.Context, r io.Reader, size int64) (Injected, error)
+	Inject func(ctx context.Context, r io.Reader, size int64) (Answer, error)
 	// Router reports the router document in use.
 	Router func() RouterStatus
 	// Version is the runtime's own, as the OpenAPI document gives it.
@@ -84,8 +83,8 @@ func Routes(opts Options) []serve.Route {
 		{Path: "/v1/view-image", Handler: only(http.MethodPost, viewImage(opts.View))},
 		{Path: "/v1/images", Handler: only(http.MethodPost, uploadImage(opts.Upload)), Body: guard.Image(opts.MaxImageBytes)},
 		{Path: referencesPath + "{id}", Handler: only(http.MethodGet, getReference(opts.Reference))},
-		{Path: "/v1/review", Handler: only(http.MethodPost, reviewRequest(opts.Review)), Body: guard.Model(opts.MaxReviewBytes)},
-		{Path: "/v1/inject", Handler: only(http.MethodPost, inject(opts.Inject)), Body: guard.Messages(opts.MaxReviewBytes)},
+		{Path: "/v1/review", Handler: only(http.MethodPost, answered(opts.review)), Body: guard.Model(opts.MaxReviewBytes)},
+		{Path: "/v1/inject", Handler: only(http.MethodPost, answered(opts.inject)), Body: guard.Messages(opts.MaxReviewBytes)},
 		{Path: "/v1/router", Handler: only(http.MethodGet, router(opts.Router))},
 		{Path: "/openapi.json", Handler: only(http.MethodGet, openAPI(opts.Version))},
 	}
@@ -130,4 +129,16 @@ func readCall(r *http.Request) (tool.Call, error) {
 
 func router(status func() RouterStatus) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { reply.JSON(w, http.StatusOK, status()) }
+}
+
+func (o *Options) review(r *http.Request, body io.Reader, size int64) (Answer, error) {
+	read, err := reviewReader(r)
+	if err != nil {
+		return nil, err
+	}
+	return o.Review(r.Context(), body, size, read)
+}
+
+func (o *Options) inject(r *http.Request, body io.Reader, size int64) (Answer, error) {
+	return o.Inject(r.Context(), body, size)
 }

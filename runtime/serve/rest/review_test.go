@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
+	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/review"
 	"github.com/visionoperator/vision-operator/runtime/serve/rest"
 )
@@ -20,7 +21,7 @@ import (
 func reviewing(got *review.Request, answer *review.Response, err error) rest.Options {
 	return rest.Options{
 		MaxReviewBytes: func() int64 { return 100 },
-		Review: func(_ context.Context, r io.Reader, _ int64, read rest.ReviewReader) (*review.Response, error) {
+		Review: func(_ context.Context, r io.Reader, _ int64, read rest.ReviewReader) (rest.Answer, error) {
 			body, failed := io.ReadAll(r)
 			if failed != nil {
 				return nil, fault.As(failed)
@@ -30,10 +31,19 @@ func reviewing(got *review.Request, answer *review.Response, err error) rest.Opt
 				return nil, failed
 			}
 			*got = *req
-			return answer, err
+			if err != nil {
+				return nil, err
+			}
+			said, failed := review.Written(answer, nil)
+			return verdict{said}, failed
 		},
 	}
 }
+
+// verdict is an answer that holds nothing.
+type verdict struct{ *message.Spliced }
+
+func (verdict) Release() {}
 
 func reviewOf(address, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, address, strings.NewReader(body))

@@ -4,7 +4,6 @@
 package rest
 
 import (
-	"context"
 	"io"
 	"net/http"
 
@@ -13,8 +12,8 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/serve/reply"
 )
 
-// Injected is an answer that is written as it is read: it may hold many images.
-type Injected interface {
+// Answer is one that is written as it is read: it may hold many images.
+type Answer interface {
 	// Len is how long the JSON is, in bytes.
 	Len() int64
 	Reader() io.Reader
@@ -22,11 +21,12 @@ type Injected interface {
 	Release()
 }
 
-// inject answers 200 for every decision, also that nothing is to be changed.
-func inject(ask func(context.Context, io.Reader, int64) (Injected, error)) http.HandlerFunc {
+// answered answers 200 with what ask makes of a body, size bytes or -1: whatever was
+// decided, also that nothing is to be changed, is an answer.
+func answered(ask func(r *http.Request, body io.Reader, size int64) (Answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body := &source{reader: r.Body}
-		answer, err := ask(r.Context(), body, r.ContentLength)
+		answer, err := ask(r, body, r.ContentLength)
 		if err == nil {
 			defer answer.Release()
 		}
