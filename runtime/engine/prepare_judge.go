@@ -33,7 +33,6 @@ func (p *preparation) judge(ctx context.Context) *fault.Fault {
 	if len(all) == 0 {
 		return nil
 	}
-	p.admitted = all
 	verdict := p.snapshot.review(p, in)
 	if !p.whole && !admitsAll(&verdict) {
 		p.whole = true
@@ -43,26 +42,42 @@ func (p *preparation) judge(ctx context.Context) *fault.Fault {
 		all, in = p.gather()
 		verdict = p.snapshot.review(p, in)
 	}
-	p.record.Tokens, p.record.Decisions = &verdict.Tokens, verdict.Decisions
+	p.record.Tokens = &verdict.Tokens
 	p.record.Warnings = append(p.record.Warnings, verdict.Warnings...)
 	if verdict.Refusal != nil {
 		return verdict.Refusal
 	}
 	for i, of := range all {
-		d := &verdict.Decisions[i]
-		switch {
-		case d.Outcome != preflight.Degraded:
-		case of.sight >= 0:
-			p.shown[of.sight] = injection.Shown{Text: d.Note(), Constant: true}
-			p.record.Sights[of.sight].Outcome, p.record.Sights[of.sight].Reason = SightDegraded, d.Reason
-			p.record.Injected--
-			p.record.Degraded++
-		default:
-			p.replace(of.image, d.Note())
-			p.record.Degraded++
+		if d := &verdict.Decisions[i]; p.rule(of, d) {
+			p.admitted, p.record.Decisions = append(p.admitted, of), append(p.record.Decisions, *d)
 		}
 	}
 	return nil
+}
+
+// rule takes a decision over, and reports whether it is about an image that stands
+// in the request or is left out of it; not about one that only once stood there.
+func (p *preparation) rule(of occurrence, d *preflight.Decision) bool {
+	left := d.Outcome == preflight.Degraded
+	if of.sight < 0 {
+		if left {
+			p.replace(of.image, d.Note())
+			p.record.Degraded++
+		}
+		return true
+	}
+	gone := p.found[of.sight].picture == nil
+	if !left || p.plan.Sights[of.sight].State == injection.Old {
+		return !gone
+	}
+	p.shown[of.sight] = injection.Shown{Text: d.Note(), Constant: true}
+	p.record.Sights[of.sight].Outcome, p.record.Sights[of.sight].Reason = SightDegraded, d.Reason
+	if p.record.Degraded++; gone {
+		p.record.Unavailable--
+	} else {
+		p.record.Injected--
+	}
+	return true
 }
 
 // admitsAll reports whether nothing was left out or refused.
@@ -102,6 +117,20 @@ func (p *preparation) outset() {
 	}
 }
 
+// weighs reports whether preflight is told of a sight: of its image, or of the one
+// that it showed before and shows no more. What was left out beside that one is not
+// to come back because a file has changed meanwhile, or a human has spoken.
+func (p *preparation) weighs(i int) bool {
+	switch found := &p.found[i]; p.plan.Sights[i].State {
+	case injection.Wanted:
+		return found.picture != nil || found.was.SHA256 != ""
+	case injection.Old:
+		return found.was.SHA256 != "" && p.plan.OldAt(i) > 0
+	default:
+		return false
+	}
+}
+
 // gather lists every image of the request in the order of its turns, and what
 // preflight judges.
 func (p *preparation) gather() ([]occurrence, preflight.Input) {
@@ -110,7 +139,7 @@ func (p *preparation) gather() ([]occurrence, preflight.Input) {
 		all = append(all, occurrence{i, -1})
 	}
 	for i := range p.found {
-		if p.plan.Sights[i].State == injection.Wanted && p.found[i].picture != nil {
+		if p.weighs(i) {
 			all = append(all, occurrence{-1, i})
 		}
 	}
@@ -145,13 +174,19 @@ func (p *preparation) turnOf(o occurrence) int {
 // refuses no request: the model is told that it was left out. Where the policy
 // wants images alone and the model takes none, it does.
 func (p *preparation) sighted(i int) preflight.Image {
-	s, picture := &p.plan.Sights[i], p.found[i].picture
+	s, found := &p.plan.Sights[i], &p.found[i]
+	digest, size, facts, until := found.was.SHA256, found.was.Size, found.was.Facts, 0
+	if found.picture != nil {
+		digest, size, facts = found.picture.SHA256, found.picture.Size, found.facts
+	} else if s.State == injection.Old {
+		until = p.plan.OldAt(i)
+	}
 	return preflight.Image{
-		ID: s.ID, SHA256: picture.SHA256, Bytes: picture.Size, Base64Bytes: vendors.Base64Length(picture.Size), Source: vendors.SourceBase64,
-		MediaType: picture.MediaType, Width: picture.Width, Height: picture.Height,
-		Orientation: p.found[i].facts.Orientation, Animated: p.found[i].facts.Animated == probe.Yes,
-		Turn: s.Turn, InResult: s.Kind == injection.Called,
-		Soft: p.form != router.InjectionImage || p.entry.Model.ImageInput,
+		ID: s.ID, SHA256: digest, Bytes: size, Base64Bytes: vendors.Base64Length(size), Source: vendors.SourceBase64,
+		MediaType: facts.MediaType, Width: facts.Width, Height: facts.Height,
+		Orientation: facts.Orientation, Animated: facts.Animated == probe.Yes,
+		Turn: s.Turn, InResult: s.Kind == injection.Called, Until: until,
+		Soft: found.picture == nil || p.form != router.InjectionImage || p.entry.Model.ImageInput,
 	}
 }
 

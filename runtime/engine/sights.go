@@ -54,6 +54,9 @@ type resolved struct {
 	// sha256 is the digest of what the sight shows or showed, as far as it is known:
 	// also of a sight that is Old.
 	sha256 string
+	// was is what the sight showed before, where it shows that no more; its SHA256 is ""
+	// where nothing is known of it.
+	was pin.Pin
 	// reason is a CamelCase word that says why a Wanted sight has no picture: that of
 	// a workspace.Error, of a refusal by the policy or of a fault of a reference.
 	reason string
@@ -80,7 +83,7 @@ func (e *Engine) resolve(ctx context.Context, plan *injection.Plan, r *message.R
 				return nil, nil, bad
 			}
 		case injection.Old:
-			found[i].sha256 = v.digest(s)
+			found[i] = v.old(s)
 		case injection.ShownByTool, injection.ShownInConversation, injection.ErrorResult, injection.NoPath:
 		}
 	}
@@ -134,6 +137,15 @@ func (v *resolution) spelled(path string) string {
 	return filepath.Clean(path)
 }
 
+// old is what is known of a sight that is Old.
+func (v *resolution) old(s *injection.Sight) resolved {
+	found := resolved{sha256: v.digest(s)}
+	if p, _ := v.pins.Get(s.Key); p.SHA256 == found.sha256 {
+		found.was = p
+	}
+	return found
+}
+
 // digest is that of what a sight showed or is told to show; "" when it is not known.
 func (v *resolution) digest(s *injection.Sight) string {
 	if pin.IsDigest(s.SHA256) {
@@ -182,7 +194,7 @@ func (v *resolution) pinned(s *injection.Sight) (resolved, bool) {
 		return resolved{}, false
 	}
 	if p.Reason != "" {
-		return resolved{sha256: v.digest(s), reason: p.Reason}, true
+		return resolved{sha256: v.digest(s), was: p, reason: p.Reason}, true
 	}
 	c, ok := v.content(p.SHA256)
 	if !ok {
@@ -222,14 +234,14 @@ func (v *resolution) restore(ctx context.Context, s *injection.Sight, p pin.Pin,
 		case bad != nil && bad.Reason == reasonCanceled:
 			return resolved{}, bad
 		case bad != nil && bad.Reason == string(workspace.IO):
-			return resolved{sha256: p.SHA256, reason: bad.Reason}, nil
+			return resolved{sha256: p.SHA256, was: p, reason: bad.Reason}, nil
 		}
 		p.Reason = reasonChanged
 	} else {
 		p.Reason = preflight.ReasonPaths
 	}
 	v.pins.Put(s.Key, p)
-	return resolved{sha256: p.SHA256, reason: p.Reason}, nil
+	return resolved{sha256: p.SHA256, was: p, reason: p.Reason}, nil
 }
 
 // look looks at a sight for the first time, and pins what it finds.

@@ -125,6 +125,7 @@ func (f *finder) visionCalls(s step, a answered) []call {
 		found.index, found.result, found.at = index, result, f.r.CallAt(index)
 		calls = append(calls, found)
 	}
+	seen := map[string]bool{} // the ids of calls that the vendor keeps
 	for _, result := range a.kept {
 		at := f.r.ResultAt(result)
 		kept, ok := f.lookUp(f.r.Results[result].CallID)
@@ -132,9 +133,10 @@ func (f *finder) visionCalls(s step, a answered) []call {
 			f.skip(at, SkipNotVisible)
 			continue
 		}
-		if !f.isVision(kept.Name) || slices.ContainsFunc(calls, func(c call) bool { return c.index < 0 && c.id == kept.ID }) {
+		if !f.isVision(kept.Name) || seen[kept.ID] {
 			continue
 		}
+		seen[kept.ID] = true
 		found := callOf(keptRequest(f.r.Dialect, kept), []byte(kept.Arguments), 0, f.rules)
 		found.index, found.result, found.at = -1, result, at
 		calls = append(calls, found)
@@ -264,7 +266,7 @@ func (f *finder) age() {
 		s := &f.plan.Sights[i]
 		_, answered := f.plan.turns.next(s.Turn)
 		s.Fresh = !answered
-		if current && s.State == Wanted && f.plan.turns.old(s.Turn) {
+		if _, old := f.plan.turns.old(s.Turn); old && current && s.State == Wanted {
 			s.State = Old
 		}
 	}

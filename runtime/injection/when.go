@@ -12,18 +12,17 @@ import (
 
 // turns are what of a conversation's turns decides when images are shown.
 type turns struct {
-	assistants []int // ascending
-	human      int   // the newest human's, -1 when there is none
+	assistants, humans []int // ascending
 }
 
 func turnsOf(r *message.Request) turns {
-	t := turns{human: -1}
+	t := turns{}
 	for i := range r.Turns {
 		switch turn := &r.Turns[i]; {
 		case turn.Role == message.Assistant:
 			t.assistants = append(t.assistants, i)
 		case turn.Human():
-			t.human = i
+			t.humans = append(t.humans, i)
 		}
 	}
 	return t
@@ -38,12 +37,26 @@ func (t *turns) next(turn int) (assistant int, ok bool) {
 	return t.assistants[i], true
 }
 
-// old reports whether a human has spoken since what stands at a turn was
-// answered. A human's message right behind it, which interrupts, does not count:
-// the image would never have been shown.
-func (t *turns) old(turn int) bool {
+// old tells at which turn a human has spoken since what stands at a turn was
+// answered; ok is false when none has. A human's message right behind it, which
+// interrupts, does not count: the image would never have been shown.
+func (t *turns) old(turn int) (human int, ok bool) {
 	assistant, ok := t.next(turn)
-	return ok && assistant < t.human
+	if !ok {
+		return 0, false
+	}
+	i, _ := slices.BinarySearch(t.humans, assistant+1)
+	if i == len(t.humans) {
+		return 0, false
+	}
+	return t.humans[i], true
+}
+
+// OldAt is the turn, as an index in Request.Turns, from which on the image of a
+// sight that is Old is no longer shown.
+func (p *Plan) OldAt(sight int) int {
+	human, _ := p.turns.old(p.Sights[sight].Turn)
+	return human
 }
 
 // step is a run of the assistant's turns, from first up to answers, with the

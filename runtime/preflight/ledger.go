@@ -68,7 +68,8 @@ type ledger struct {
 	all, firm, required, own sums
 
 	fresh   fresh
-	blocked []int // the required that an image check speaks against
+	leaving map[int][]int // the images of which a turn is Until
+	blocked []int         // the required that an image check speaks against
 	// signed is the newest signed turn that has arrived; -1 before there is one.
 	signed int
 	// laterText and laterBody are the bytes of turns that have not arrived.
@@ -106,6 +107,12 @@ func newLedger(in *Input, t *terms) *ledger {
 			byHash[img.SHA256] = at
 		}
 		e.content = at
+		if img.Until > 0 {
+			if l.leaving == nil {
+				l.leaving = map[int][]int{}
+			}
+			l.leaving[img.Until] = append(l.leaving[img.Until], i)
+		}
 	}
 	for i := range in.Turns {
 		l.laterText += within(in.Turns[i].TextBytes)
@@ -134,6 +141,9 @@ func (l *ledger) replay() (refusal *fault.Fault) {
 		}
 		for _, i := range l.fresh.begin(turns[k].Kind) {
 			l.release(i)
+		}
+		for _, i := range l.leaving[k] {
+			l.leave(i)
 		}
 		if l.byTurn != nil {
 			l.byTurn[k].next, l.byTurn[k].nextSoft = next, next
@@ -327,6 +337,22 @@ func (l *ledger) drop(i int, why *fault.Fault) {
 	if soft { // older occurrences of the content may go whole now
 		l.offerContent(e.content)
 	}
+}
+
+// leave takes an image away that stands in the conversation no more. What was shed
+// for it stays shed.
+func (l *ledger) leave(i int) {
+	e := &l.entries[i]
+	if !e.kept || e.Untouchable {
+		e.firm = false
+		return
+	}
+	if e.firm && !e.Soft {
+		l.require(i, -1)
+		e.firm = false
+	}
+	l.drop(i, nil)
+	l.offerContent(e.content) // other occurrences of it may go whole now
 }
 
 // charge adds an occurrence, or with -1 takes it back; count is how many of its

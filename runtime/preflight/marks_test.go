@@ -96,7 +96,7 @@ func TestBeforeSignedReasoningImagesGoInSteps(t *testing.T) {
 				case !signed || d.Tokens == 0: // that is of no use by itself
 				case before[i].Outcome != preflight.Degraded && d.Outcome == preflight.Degraded:
 					gone++
-				case d.Outcome == preflight.Admitted && !d.Required:
+				case d.Outcome == preflight.Admitted && !d.Required && !away(until(in, n), i):
 					may++
 				}
 			}
@@ -236,5 +236,29 @@ func TestWhatGoesWhereSoftImagesMeetOtherRules(t *testing.T) {
 				t.Errorf("allowed %t, left out %q; want %q: %v", v.Allowed, left(v), tc.left, v.Refusal)
 			}
 		})
+	}
+}
+
+// What is kept for the current turn alone makes room for what comes later, and
+// brings nothing back that was left out beside it.
+func TestWhatStandsThereNoMoreBringsNothingBack(t *testing.T) {
+	in := preflight.Input{
+		Limits: defaults(), Candidate: seeing(),
+		Turns: []preflight.Turn{
+			{Kind: preflight.Human}, {Kind: preflight.Human}, {Kind: preflight.Assistant}, {Kind: preflight.Results}, {Kind: preflight.Assistant}, {Kind: preflight.Human},
+		},
+		Images: []preflight.Image{picture("a", 10), picture("b", 10), picture("c", 10), picture("d", 10)},
+	}
+	in.Limits.Request.MaxDistinctImages = 2
+	for i, turn := range []int{0, 3, 3, 5} {
+		in.Images[i].Turn, in.Images[i].Soft = turn, turn == 3
+	}
+	in.Images[1].Until, in.Images[2].Until = 5, 5
+	v := preflight.Review(in)
+	if got := leftOf(v); !slices.Equal(got, []int{0}) {
+		t.Errorf("left out are %v; want the first alone", got)
+	}
+	if want := v.Decisions[3].Tokens; v.Tokens.Images != want {
+		t.Errorf("%d tokens of images; want the %d of the one that stands there", v.Tokens.Images, want)
 	}
 }

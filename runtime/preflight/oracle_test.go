@@ -74,6 +74,9 @@ func (p *past) label(i int) string {
 // required reads off the turns, as of the last one, whether an image is.
 func (p *past) required(i int) bool {
 	img := p.in.Images[i]
+	if p.away(i) {
+		return false
+	}
 	if img.Required || len(p.in.Turns) == 0 {
 		return img.Required
 	}
@@ -98,11 +101,17 @@ func (p *past) unusable(i int) bool {
 		limits.MaxImageSide > 0 && side > limits.MaxImageSide)
 }
 
+// away says that an image stands in the conversation no more.
+func (p *past) away(i int) bool {
+	img := p.in.Images[i]
+	return img.Until > 0 && p.last >= img.Until
+}
+
 // there are the images of a request that are sent and have one of the labels.
 func (p *past) there(labels ...string) []int {
 	var list []int
 	for i, img := range p.in.Images {
-		if img.Turn <= p.last && !p.gone[i] && !p.unusable(i) && slices.Contains(labels, p.label(i)) {
+		if img.Turn <= p.last && !p.away(i) && !p.gone[i] && !p.unusable(i) && slices.Contains(labels, p.label(i)) {
 			list = append(list, i)
 		}
 	}

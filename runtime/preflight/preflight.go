@@ -23,8 +23,8 @@
 //     earlier is measured by them, and
 //   - A's facts are B's: an image keeps its sha256, size, type and marks (Required,
 //     Soft, Untouchable), and a turn whether it is signed. A file that may not be
-//     opened any more (ProbePaths) loses them: it stays a note, but weighs nothing in
-//     the turns where it once did.
+//     opened any more (ProbePaths), and of which the caller knows nothing else, loses
+//     them: it stays a note, but weighs nothing in the turns where it once did.
 //
 // It holds for occurrences: a content that was shed and is shown again in a later
 // turn is admitted there, and stays a note where it stood. A request that had to
@@ -131,6 +131,11 @@ type Image struct {
 	// is refused; but where something is required, the model and its vendor count it
 	// beside that, as they do when the request is sent. The policy does not.
 	Untouchable bool
+	// Until is the turn, as an index in Input.Turns, from which on the image stands
+	// in the conversation no more, such as one that the policy keeps for the current
+	// turn alone; 0 when it stays. Before that it counts as it did then, so that what
+	// was left out beside it stays left out. Its decision is of that time.
+	Until int
 	// Bad is why the image cannot be used at all (not an image, type and declared
 	// type differ, changed file); nil when it can.
 	Bad *fault.Fault

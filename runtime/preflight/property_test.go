@@ -62,6 +62,9 @@ func conversation(pick choose) preflight.Input {
 			if marked {
 				img.Soft, img.Untouchable = pick(3) == 0, pick(12) == 0
 			}
+			if marked && !img.Untouchable && pick(6) == 0 {
+				img.Until = t + 1 + pick(4)
+			}
 			in.Images = append(in.Images, img)
 			if body {
 				in.BodyBytes += img.Base64Bytes
@@ -155,7 +158,7 @@ func check(t *testing.T, in preflight.Input) {
 		if img := in.Images[i]; img.Untouchable && (d.Required || d.Outcome != preflight.Admitted) || img.Soft && (d.Required || d.Outcome == preflight.Refused) {
 			t.Fatalf("allowed %t, %+v: %+v", v.Allowed, img, d)
 		}
-		if d.Outcome == preflight.Admitted {
+		if d.Outcome == preflight.Admitted && !away(in, i) {
 			sum += d.Tokens
 		}
 	}
@@ -177,6 +180,11 @@ func leftOf(v preflight.Verdict) []int {
 		}
 	}
 	return list
+}
+
+// away says that an image stands in the conversation no more.
+func away(in preflight.Input, i int) bool {
+	return in.Images[i].Until > 0 && in.Images[i].Until < len(in.Turns)
 }
 
 // neverReadmitted compares every request that the conversation has been with it.
@@ -204,7 +212,7 @@ func withinLimits(t *testing.T, in preflight.Input, v preflight.Verdict) {
 	contents, occurrences, bytes, body := map[string]bool{}, int64(0), int64(0), in.BodyBytes
 	for i, d := range v.Decisions {
 		img := in.Images[i]
-		if d.Outcome != preflight.Admitted {
+		if d.Outcome != preflight.Admitted || away(in, i) {
 			body -= img.Base64Bytes
 			continue
 		}
