@@ -41,6 +41,11 @@ func (p *preparation) describe(ctx context.Context) *fault.Fault {
 			p.record.Degraded++
 		}
 	}
+	for i := range p.found {
+		if p.found[i].was.SHA256 != "" && p.record.Sights[i].Outcome == SightUnavailable && p.plan.Sights[i].State == injection.Wanted {
+			list, of = append(list, p.ofWhatWas(i)), append(of, occurrence{-1, i})
+		}
+	}
 	if len(list) == 0 {
 		return nil
 	}
@@ -56,6 +61,10 @@ func (p *preparation) describe(ctx context.Context) *fault.Fault {
 
 // tell puts a text in the place of an image, or that there is none.
 func (p *preparation) tell(o occurrence, d described) {
+	gone := o.sight >= 0 && p.found[o.sight].picture == nil
+	if gone && d.bad != nil {
+		return // it stays unavailable
+	}
 	text, outcome, reason := d.text, SightObserved, ""
 	if d.bad != nil {
 		text, outcome, reason = observation.InlineFailed, SightDegraded, d.bad.Reason
@@ -69,7 +78,25 @@ func (p *preparation) tell(o occurrence, d described) {
 	}
 	p.shown[o.sight] = injection.Shown{Text: text, Constant: true}
 	p.record.Sights[o.sight].Outcome, p.record.Sights[o.sight].Reason = outcome, reason
-	p.record.Injected--
+	if gone {
+		p.record.Unavailable--
+	} else {
+		p.record.Injected--
+	}
+}
+
+// asked is the question about the image of a sight.
+func (p *preparation) asked(i int) string {
+	return observation.Question(observation.Asked{Policy: p.rules.ObservationPrompt, Call: p.plan.Sights[i].Prompt})
+}
+
+// ofWhatWas describes the image that a sight showed before, and of which nothing but
+// the text may be left.
+func (p *preparation) ofWhatWas(i int) description {
+	return description{
+		sha256: p.found[i].was.SHA256, prompt: p.asked(i),
+		data: func() (io.Reader, int64, error) { return nil, 0, changed(nil) },
+	}
 }
 
 // ofSight describes the image of a sight. It is required when nobody has answered
@@ -78,7 +105,7 @@ func (p *preparation) ofSight(i int) description {
 	s, picture := &p.plan.Sights[i], p.found[i].picture
 	return description{
 		sha256: picture.SHA256, required: s.Fresh || s.Kind == injection.Markdown && s.Turn == p.newestHuman(),
-		prompt: observation.Question(observation.Asked{Policy: p.rules.ObservationPrompt, Call: s.Prompt}),
+		prompt: p.asked(i),
 		data: func() (io.Reader, int64, error) {
 			return io.NewSectionReader(picture.Data, 0, picture.Size), picture.Size, nil
 		},

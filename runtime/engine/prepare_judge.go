@@ -181,8 +181,12 @@ func (p *preparation) sighted(i int) preflight.Image {
 	} else if s.State == injection.Old {
 		until = p.plan.OldAt(i)
 	}
+	var bad *fault.Fault
+	if p.form == router.InjectionImage && !p.plan.Takes(p.request.Dialect, i, facts.MediaType) {
+		bad = fault.New(fault.InvalidToolInput, preflight.ReasonMediaType, "the image is %s, which results of tools may not hold in this dialect", facts.MediaType)
+	}
 	return preflight.Image{
-		ID: s.ID, SHA256: digest, Bytes: size, Base64Bytes: vendors.Base64Length(size), Source: vendors.SourceBase64,
+		ID: s.ID, Bad: bad, SHA256: digest, Bytes: size, Base64Bytes: vendors.Base64Length(size), Source: vendors.SourceBase64,
 		MediaType: facts.MediaType, Width: facts.Width, Height: facts.Height,
 		Orientation: facts.Orientation, Animated: facts.Animated == probe.Yes,
 		Turn: s.Turn, InResult: s.Kind == injection.Called, Until: until,

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
+	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/preflight"
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
@@ -91,5 +92,55 @@ func TestAHumanWhoSpeaksBringsNothingBackThatWasLeftOut(t *testing.T) {
 	sent, p := a.send(answered)
 	if p.Record.Injected != 0 || strings.Count(sent, "image of an earlier turn") != 2 || len(p.Record.Decisions) != 1 {
 		t.Errorf("later: %+v in %s", p.Record, sent)
+	}
+}
+
+func TestWhatATextOnlyModelWasToldOutlivesTheImage(t *testing.T) {
+	g := newGallery(t, inMemory(1))
+	g.use(proxied(nil))
+	body := viewed("text", g.write("a.png", square(t, 8, 1)))
+	before, p := g.prepare(body)
+	if p.Record.Observed != 1 {
+		t.Fatalf("before: %+v", p.Record)
+	}
+	g.write("a.png", square(t, 8, 2)) // its bytes are kept no more
+	after, p := g.prepare(strings.TrimSuffix(body, "]}") + answered + "]}")
+	if !strings.HasPrefix(after, strings.TrimSuffix(before, "]}")) || p.Record.Observed != 1 || p.Record.Unavailable != 0 || p.Record.Sights[0].Outcome != engine.SightObserved {
+		t.Errorf("it was\n%s\nand became\n%s\n%+v", before, after, p.Record)
+	}
+	if n := g.upstream.calls.Load(); n != 1 {
+		t.Errorf("%d looks; want the first alone", n)
+	}
+}
+
+func TestWhatATextOnlyModelWasNotToldIsUnavailableWithTheImage(t *testing.T) {
+	g := newGallery(t, inMemory(1))
+	g.use(proxied(nil))
+	body := viewed("see", g.write("a.png", square(t, 8, 1)))
+	g.prepare(body)
+	g.write("a.png", square(t, 8, 2))
+	sent, p := g.prepare(strings.Replace(strings.TrimSuffix(body, "]}"), `"see"`, `"text"`, 1) + answered + "]}")
+	if p.Record.Observed != 0 || p.Record.Degraded != 0 || p.Record.Unavailable != 1 || !strings.Contains(sent, "is not available: Changed") {
+		t.Errorf("got %+v in %s", p.Record, sent)
+	}
+}
+
+func TestGeminisResponsesTakeFewerTypesThanItsOtherParts(t *testing.T) {
+	g := newGallery(t, nil)
+	g.use(proxied(func(d *router.Document) {
+		d.Providers[0].Transport = router.TransportGeminiGenerateContent
+		d.Providers[0].Models = []router.Model{{Name: "gemini-3-pro", ImageInput: true}, {Name: "gemini-2.5-flash", ImageInput: true}}
+	}))
+	g.write("a.gif", stillGIF(t, 1))
+	for model, want := range map[string]string{"gemini-3-pro": engine.SightDegraded, "gemini-2.5-flash": engine.SightInjected} {
+		body := `{"model":"models/` + model + `","contents":[{"role":"user","parts":[{"text":"look"}]},` +
+			`{"role":"model","parts":[{"functionCall":{"id":"call_a0b1c2d3e4","name":"view_image","args":{"path":"a.gif"}}}]},` +
+			`{"role":"user","parts":[{"functionResponse":{"id":"call_a0b1c2d3e4","name":"view_image","response":{}}}]}]}`
+		p, err := g.engine.Prepare(t.Context(), engine.ModelRequest{Dialect: message.GeminiContents, Model: model, Body: []byte(body)})
+		must(t, err)
+		if got := p.Record.Sights[0]; got.Outcome != want {
+			t.Errorf("%s: %+v", model, got)
+		}
+		p.Release()
 	}
 }

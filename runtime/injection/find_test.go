@@ -212,7 +212,9 @@ func TestManyResultsOfCallsThatTheVendorKeepsAreReadInTime(t *testing.T) {
 		items = append(items, fmt.Sprintf(`{"type":"function_call_output","call_id":"call_%d","output":"read"}`, i))
 	}
 	body := []byte(`{"previous_response_id":"resp_1","input":[` + strings.Join(items, ",") + `]}`)
-	known := func(string) (KnownCall, bool) { return KnownCall{Name: "view_image", Arguments: `{"path":"a.png"}`}, true }
+	known := func(string) (KnownCall, bool) {
+		return KnownCall{Name: "view_image", Arguments: `{"path":"a.png"}`}, true
+	}
 	p := foundIn(t, message.OpenAIResponses, router.ToolImagesInToolResult, router.Injection{}, body, known)
 	if len(p.Sights) != maxSights || len(p.Skips) != maxSights {
 		t.Errorf("%d sights and %d skips", len(p.Sights), len(p.Skips))
