@@ -20,7 +20,7 @@ type Call struct {
 	Arguments Span
 
 	unnumbered bool // the wire has no ids, and its result is found by Name
-	way        Span // in Request.steps
+	way        way
 }
 
 // Result is the answer to a call.
@@ -57,7 +57,7 @@ type Result struct {
 	Takes bool
 
 	unnumbered bool // as in Call
-	way        Span // in Request.steps
+	way        way
 }
 
 // Text is one piece of text that a human wrote: of a user's turn that is not made
@@ -71,7 +71,7 @@ type Text struct {
 	// string, that string itself.
 	Part Span
 
-	way Span // in Request.steps
+	way way
 }
 
 // Signature is a piece of the assistant's reasoning that its vendor has signed: it

@@ -26,7 +26,7 @@ type scanner struct {
 	// waste counts the bytes so far that are white space between tokens, and
 	// those that escapes take beyond what they stand for.
 	waste int
-	steps []step // the way to the value at the cursor
+	steps []passed // the way to the value at the cursor
 	err   *Error
 }
 
@@ -40,7 +40,7 @@ type text struct {
 // fail stops the scanner; the first failure counts.
 func (s *scanner) fail(reason Reason, offset int) {
 	if s.err == nil {
-		s.err = &Error{Reason: reason, Offset: offset, Path: pathOf(s.steps)}
+		s.err = &Error{Reason: reason, Offset: offset, Path: pathOf(s.here())}
 	}
 }
 

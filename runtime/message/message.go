@@ -84,7 +84,7 @@ type Request struct {
 	// Signatures are of the assistant's reasoning, in the order of their bytes.
 	Signatures []Signature
 
-	steps []step // of all ways, see Request.ID
+	ways []link // see Request.ID
 }
 
 // Turn is one message of the conversation, in order; in OpenAI Responses, one item.
@@ -164,7 +164,7 @@ type Image struct {
 	// Facts are set when the sender replaced the data by facts about it.
 	Facts *Facts
 
-	way   Span // in Request.steps
+	way   way
 	kept  Span // a member's JSON value that TextPart keeps; empty when there is none
 	boxed bool // in the parts of a Gemini function's response
 }

@@ -4,6 +4,7 @@
 package message
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,22 +12,70 @@ import (
 // step leads from a value to one within it: the number of a member's name, or an
 // element's index. It is small, and no pointer, as a request has many.
 type step struct {
-	member bool
 	at     int32
+	member bool
 }
 
-func (s *scanner) into(n *name)  { s.steps = append(s.steps, step{true, int32(n.number)}) }
-func (s *scanner) element(n int) { s.steps = append(s.steps, step{false, int32(n)}) }
+// passed is a step on the way to the value at the cursor, and the way's end in
+// Request.ways up to there; 0 while nobody has kept it.
+type passed struct {
+	step
+	kept way
+}
+
+// way is how to get to a value: the number of its last step in Request.ways, counted
+// from 1; 0 is the body. Ways share their beginnings, so that many values deep in a
+// body take no more than as many that are not.
+type way int32
+
+// link is a way's last step, and the way before it.
+type link struct {
+	step
+	before way
+}
+
+func (s *scanner) into(n *name)  { s.steps = append(s.steps, passed{step: step{int32(n.number), true}}) }
+func (s *scanner) element(n int) { s.steps = append(s.steps, passed{step: step{int32(n), false}}) }
 func (s *scanner) back()         { s.steps = s.steps[:len(s.steps)-1] }
 
-// way keeps the way to the value at the cursor, as a range of Request.steps.
-func (s *scan) way() Span {
-	at := len(s.r.steps)
-	if at == 0 {
-		s.r.steps = make([]step, 0, 16)
+// way keeps the way to the value at the cursor.
+func (s *scan) way() way {
+	if s.r.ways == nil {
+		s.r.ways = make([]link, 0, 16)
 	}
-	s.r.steps = append(s.r.steps, s.steps...)
-	return Span{at, len(s.r.steps)}
+	n := len(s.steps)
+	for n > 0 && s.steps[n-1].kept == 0 {
+		n--
+	}
+	end := way(0)
+	if n > 0 {
+		end = s.steps[n-1].kept
+	}
+	for ; n < len(s.steps); n++ {
+		s.r.ways = append(s.r.ways, link{s.steps[n].step, end})
+		end = way(len(s.r.ways))
+		s.steps[n].kept = end
+	}
+	return end
+}
+
+// stepsTo are the steps of a way.
+func (r *Request) stepsTo(w way) []step {
+	var all []step
+	for ; w > 0; w = r.ways[w-1].before {
+		all = append(all, r.ways[w-1].step)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// here are the steps to the value at the cursor.
+func (s *scanner) here() []step {
+	all := make([]step, len(s.steps))
+	for i := range all {
+		all[i] = s.steps[i].step
+	}
+	return all
 }
 
 // pathOf writes steps as people do: messages[3].content[1].
@@ -46,22 +95,22 @@ func pathOf(steps []step) string {
 }
 
 // ID names an image's part in decisions and messages: "messages[3].content[1]".
-func (r *Request) ID(image int) string { return pathOf(r.way(r.Images[image].way)) }
+func (r *Request) ID(image int) string { return pathOf(r.stepsTo(r.Images[image].way)) }
 
 // CallAt names a call as ID does an image: "messages[3].tool_calls[0]".
-func (r *Request) CallAt(call int) string { return pathOf(r.way(r.Calls[call].way)) }
+func (r *Request) CallAt(call int) string { return pathOf(r.stepsTo(r.Calls[call].way)) }
 
 // ResultAt names a result: "messages[4]".
-func (r *Request) ResultAt(result int) string { return pathOf(r.way(r.Results[result].way)) }
+func (r *Request) ResultAt(result int) string { return pathOf(r.stepsTo(r.Results[result].way)) }
 
 // TextAt names a text's part: "messages[0].content[1]", or "messages[0].content" where
 // the content is a bare string.
-func (r *Request) TextAt(text int) string { return pathOf(r.way(r.Texts[text].way)) }
+func (r *Request) TextAt(text int) string { return pathOf(r.stepsTo(r.Texts[text].way)) }
 
 // Pointer is an image's part as a JSON Pointer (RFC 6901): "/messages/3/content/1".
 func (r *Request) Pointer(image int) string {
 	var b strings.Builder
-	for _, s := range r.way(r.Images[image].way) {
+	for _, s := range r.stepsTo(r.Images[image].way) {
 		b.WriteByte('/')
 		if !s.member {
 			b.WriteString(strconv.Itoa(int(s.at)))
@@ -71,5 +120,3 @@ func (r *Request) Pointer(image int) string {
 	}
 	return b.String()
 }
-
-func (r *Request) way(way Span) []step { return r.steps[way.Start:way.End] }
