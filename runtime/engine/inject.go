@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
@@ -129,9 +130,9 @@ type injecting struct {
 	preparation
 	ask      *injection.Ask
 	decision Decision
-	// message are the pieces of what is appended to a list.
-	message []message.Segment
-	remove  []int
+	// composed are the messages that are put into a list.
+	composed []injection.Composed
+	remove   []int
 }
 
 // letAll lets go of what was opened for the question.
@@ -197,21 +198,21 @@ func (p *injecting) list(ctx context.Context, messages []byte) *fault.Fault {
 		}
 		return fault.As(err)
 	}
-	// The calls' results are all that preflight knows of the conversation.
-	p.scanned = &message.Request{Turns: []message.Turn{{Role: message.Tool, ToolResults: true}}}
+	p.scanned = &message.Request{}
 	p.request.Body = messages
 	if bad := p.aimAt(ctx); bad != nil {
 		return bad
 	}
 	plan := l.Plan(p.rules, p.engine.listKey(), p.viewed)
 	p.plan, p.decision.Reason, p.remove = plan.Plan, plan.Reason, plan.Remove
+	p.countSkips()
 	if !plan.Inject {
 		return nil
 	}
+	// Whose turns they are is all that preflight knows of the conversation.
+	p.scanned.Turns = plan.Turns()
 	for i := range p.plan.Sights {
-		s := &p.plan.Sights[i]
-		s.Turn = 0
-		if s.State == injection.NotViewed { // nobody has told of it yet
+		if s := &p.plan.Sights[i]; s.State == injection.NotViewed { // nobody has told of it yet
 			s.State = injection.Wanted
 		}
 	}
@@ -220,32 +221,28 @@ func (p *injecting) list(ctx context.Context, messages []byte) *fault.Fault {
 	if p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits); bad != nil {
 		return bad
 	}
-	p.settleList(plan.Standing())
+	p.settleList(plan)
 	for _, step := range []func(context.Context) *fault.Fault{p.judge, p.describe} {
 		if bad := step(ctx); bad != nil {
 			return bad
 		}
 	}
-	decided, pieces := plan.Compose(p.shown)
-	p.decision.Inject, p.decision.Reason, p.remove, p.message = decided.Inject, decided.Reason, decided.Remove, pieces
+	decided, composed := plan.Compose(p.shown)
+	p.decision.Inject, p.decision.Reason, p.remove, p.composed = decided.Inject, decided.Reason, decided.Remove, composed
 	return nil
 }
 
 // settleList marks the sights whose images stand in the list already, and those
 // that are of another size than what was viewed.
-func (p *injecting) settleList(standing []string) {
-	there := map[string]bool{}
-	for _, digest := range standing {
-		there[digest] = true
-	}
+func (p *injecting) settleList(plan *injection.ListPlan) {
 	for i := range p.found {
 		s, picture := &p.plan.Sights[i], p.found[i].picture
 		if picture == nil {
 			continue
 		}
-		if size := p.viewed[s.Path].Size; size > 0 && size != picture.Size {
+		if viewed, _ := p.viewed.Of(s); viewed.Size > 0 && viewed.Size != picture.Size {
 			p.found[i] = resolved{sha256: picture.SHA256, reason: reasonChanged}
-		} else if there[picture.SHA256] {
+		} else if slices.Contains(plan.Standing(i), picture.SHA256) {
 			s.State = injection.ShownInConversation
 		}
 	}
@@ -286,13 +283,13 @@ func (p *preparation) foreign() preflight.Candidate {
 }
 
 // recall lays beside the sights what the caller says was viewed at their paths: the
-// digest that the file must have, and the bytes that an older state holds. It is
-// about what is shown now for the first time; what was shown stays.
+// digest that the file must have, and the bytes that an older state holds. What was
+// shown for an older call is held against an entry that names that call.
 func (p *preparation) recall() {
 	for i := range p.plan.Sights {
 		s := &p.plan.Sights[i]
-		viewed, known := p.viewed[s.Path]
-		if !known || !s.Fresh || s.State != injection.Wanted {
+		viewed, known := p.viewed.Of(s)
+		if !known || s.State != injection.Wanted {
 			continue
 		}
 		if s.SHA256 == "" {

@@ -6,6 +6,7 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"github.com/visionoperator/vision-operator/runtime/fault"
 	"github.com/visionoperator/vision-operator/runtime/injection"
@@ -16,8 +17,8 @@ import (
 
 // Decision is what was decided about messages.
 type Decision struct {
-	// Inject says that the messages are to be changed by ranges, or that a message is
-	// to be appended.
+	// Inject says that the messages are to be changed by ranges, or that messages are
+	// to be put in.
 	Inject bool `json:"inject"`
 	// Reason is injection.Ready, or why nothing is put in: a stable CamelCase word.
 	Reason string `json:"reason"`
@@ -44,7 +45,7 @@ type Decision struct {
 // answer lays the answer out:
 //
 //	{"decision": {…}, "ranges": […], "viewedImages": {…}}             vendors' dialects
-//	{"decision": {…}, "append"?: {…}, "remove": […], "viewedImages": {…}}  lists
+//	{"decision": {…}, "append"?: {…}, "insert": […], "remove": […], "viewedImages": {…}}  lists
 func (p *injecting) answer() (*message.Spliced, *fault.Fault) {
 	viewed, bad := p.nowViewed()
 	if bad != nil {
@@ -59,9 +60,7 @@ func (p *injecting) answer() (*message.Spliced, *fault.Fault) {
 	}
 	pieces := []message.Segment{{Text: []byte(`{"decision":`)}, {Text: compact(d)}}
 	if p.ask.Dialect == injection.ListDialect {
-		if d.Inject {
-			pieces = append(append(pieces, message.Segment{Text: []byte(`,"append":`)}), p.message...)
-		}
+		pieces = append(pieces, p.putIn()...)
 		pieces = append(pieces, message.Segment{Text: []byte(`,"remove":`)}, message.Segment{Text: compact(append([]int{}, p.remove...))})
 	} else {
 		pieces = append(append(pieces, message.Segment{Text: []byte(`,"ranges":`)}), message.ByteRanges(p.edits, injection.Wrapped)...)
@@ -74,6 +73,25 @@ func (p *injecting) answer() (*message.Spliced, *fault.Fault) {
 	return answer, nil
 }
 
+// putIn are the messages that are put into a list: the one that stands last, and those
+// of older calls of the model.
+func (p *injecting) putIn() []message.Segment {
+	var last []message.Segment
+	insert := []message.Segment{{Text: []byte(`,"insert":[`)}}
+	for _, c := range p.composed {
+		if c.Last {
+			last = append(append(last, message.Segment{Text: []byte(`,"append":`)}), c.Pieces...)
+			continue
+		}
+		head := `{"before":` + strconv.Itoa(c.Before) + `,"message":`
+		if len(insert) > 1 {
+			head = "," + head
+		}
+		insert = append(append(append(insert, message.Segment{Text: []byte(head)}), c.Pieces...), message.Segment{Text: []byte("}")})
+	}
+	return append(append(last, insert...), message.Segment{Text: []byte("]")})
+}
+
 // nowViewed is the state of viewed images with what is shown now: facts about
 // images, and no data. Where an update emptied it, it says so, so that it empties
 // what it is merged with.
@@ -83,6 +101,9 @@ func (p *injecting) nowViewed() ([]byte, *fault.Fault) {
 		s, sighted := &p.plan.Sights[i], &p.record.Sights[i]
 		if sighted.Outcome != SightInjected && sighted.Outcome != SightObserved || s.Path == injection.ClearMember {
 			continue
+		}
+		if _, told := p.viewed[s.Path]; !s.Fresh && (told || p.ask.Cleared) {
+			continue // what is told is of a newer view, or the older one was to be forgotten
 		}
 		picture := p.found[i].picture
 		now[s.Path] = injection.ViewedImage{

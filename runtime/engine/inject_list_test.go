@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,18 +98,6 @@ func TestAMarkIsKnownByThePodsKey(t *testing.T) {
 	got, _ := as("b").inject(kept)
 	if m := got.message(t); m.kinds() != "text" || len(got.Remove) != 0 { // the image stands there, whoever put it
 		t.Errorf("by another key: %s, remove %v", m.kinds(), got.Remove)
-	}
-}
-
-func TestWhatOlderTurnsLeftBehindIsRemoved(t *testing.T) {
-	r := newRig(t)
-	r.use(nil)
-	list := listed(r.file("a.png", square(t, 40, 7)))
-	a, _ := r.inject(question("langchain-messages", list))
-	stranded := with(with(list, a.Append), []byte(`{"type":"ai","content":"a square"}`))
-	got, _ := r.inject(question("langchain-messages", stranded))
-	if got.Decision.Inject || got.Append != nil || !slices.Equal(got.Remove, []int{3}) {
-		t.Errorf("%+v, remove %v", got.Decision, got.Remove)
 	}
 }
 

@@ -29,6 +29,10 @@ type injectedAnswer struct {
 		Warnings                                  []string
 	}
 	Append json.RawMessage
+	Insert []struct {
+		Before  int
+		Message json.RawMessage
+	}
 	Remove []int
 	Ranges []struct {
 		Offset, Length int

@@ -199,12 +199,7 @@ func (p *preparation) sight(ctx context.Context) *fault.Fault {
 	}
 	place := injection.Place(p.request.Dialect, p.entry.Model.Name, p.entry.Model)
 	p.plan = injection.Find(p.scanned, p.request.Body, p.rules, place, p.knownCall)
-	for _, skip := range p.plan.Skips {
-		if p.record.Skipped == nil {
-			p.record.Skipped = map[string]int{}
-		}
-		p.record.Skipped[skip.Reason]++
-	}
+	p.countSkips()
 	if len(p.plan.Sights) == 0 {
 		return nil
 	}
@@ -212,6 +207,16 @@ func (p *preparation) sight(ctx context.Context) *fault.Fault {
 	var bad *fault.Fault
 	p.found, p.letGo, bad = p.engine.resolve(ctx, p.plan, p.scanned, &p.profile.Limits)
 	return bad
+}
+
+// countSkips counts what names an image and is no sight.
+func (p *preparation) countSkips() {
+	for _, skip := range p.plan.Skips {
+		if p.record.Skipped == nil {
+			p.record.Skipped = map[string]int{}
+		}
+		p.record.Skipped[skip.Reason]++
+	}
 }
 
 // settle tells the plan what the images' digests are, so that it knows which are

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/visionoperator/vision-operator/runtime/message"
 )
@@ -24,8 +25,6 @@ import (
 type List struct {
 	body     []byte
 	messages []listMessage
-	// ai is the index of the newest message of the assistant's, -1 when there is none.
-	ai int
 }
 
 // listMessage is one message of a list.
@@ -63,7 +62,7 @@ func ReadList(messages []byte) (*List, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &List{body: messages, ai: -1}
+	l := &List{body: messages}
 	for n, v := range elementsOf(messages, all) {
 		path := fmt.Sprintf("messages[%d]", n)
 		if n == message.MaxTurns {
@@ -72,13 +71,65 @@ func ReadList(messages []byte) (*List, error) {
 		if messages[v.Start] != '{' {
 			return nil, &message.Error{Reason: message.WrongType, Offset: v.Start, Path: path}
 		}
-		m := messageOf(messages, v)
-		if m.role == message.Assistant {
-			l.ai = n
-		}
-		l.messages = append(l.messages, m)
+		l.messages = append(l.messages, messageOf(messages, v))
 	}
 	return l, nil
+}
+
+// next is the index of the assistant's next message behind one; the list's length
+// where there is none.
+func (l *List) next(i int) int {
+	for i++; i < len(l.messages); i++ {
+		if l.messages[i].role == message.Assistant {
+			return i
+		}
+	}
+	return i
+}
+
+// newestHuman is the index of the newest message that a human sent, and not we; -1
+// when there is none.
+func (p *ListPlan) newestHuman() int {
+	for i, m := range slices.Backward(p.list.messages) {
+		if _, is := p.oursAt(i); m.role == message.User && !is {
+			return i
+		}
+	}
+	return -1
+}
+
+// Turns are the list's messages as preflight judges a conversation by them, without
+// their lengths. Images of ours that the list holds make no turn a human's.
+func (p *ListPlan) Turns() []message.Turn {
+	turns := make([]message.Turn, len(p.list.messages))
+	for i := range p.list.messages {
+		m := &p.list.messages[i]
+		turns[i] = message.Turn{Role: m.role, ToolResults: m.role == message.Tool, Signed: m.role == message.Assistant && p.list.signed(m)}
+	}
+	for _, o := range p.ours {
+		turns[o.at].Role = message.Nobody
+	}
+	return turns
+}
+
+// signed reports whether a message of the assistant's holds reasoning that its vendor
+// has signed or encrypted, as frameworks hand it back.
+func (l *List) signed(m *listMessage) bool {
+	return slices.ContainsFunc(partsOf(l.body, m.content), func(part message.Span) bool {
+		for name, f := range membersOf(l.body, part) {
+			switch name {
+			case "signature", "thought_signature", "encrypted_content":
+				if stringOf(l.body, f.value) != "" {
+					return true
+				}
+			case "type":
+				if stringOf(l.body, f.value) == "redacted_thinking" {
+					return true
+				}
+			}
+		}
+		return false
+	})
 }
 
 // elements is the array that all of the bytes are.

@@ -14,7 +14,7 @@ import (
 // The most bytes that an image of a list may have; limits of policies are lower.
 const maxListImage = 64 << 20
 
-// Decide makes the message that shows the sights, one Shown for each. An image that
+// Decide makes the messages that show the sights, one Shown for each. An image that
 // cannot be shown, since it is not the one that was viewed or cannot be read, is one
 // text, and so is a Shown without anything.
 func (p *ListPlan) Decide(shown []Shown) Decision {
@@ -22,56 +22,83 @@ func (p *ListPlan) Decide(shown []Shown) Decision {
 	for i := range read {
 		read[i].Picture = inMemory(read[i].Picture)
 	}
-	d, segments := p.Compose(read)
-	if d.Inject {
-		whole, err := message.Splice(nil, []message.Edit{{Segments: segments}})
-		if err == nil { // pieces of ours are well formed, and memory can be read
-			d.Append, _ = io.ReadAll(whole.Reader())
+	d, composed := p.Compose(read)
+	for _, c := range composed {
+		whole, err := message.Splice(nil, []message.Edit{{Segments: c.Pieces}})
+		if err != nil {
+			continue // pieces of ours are well formed
+		}
+		data, _ := io.ReadAll(whole.Reader()) // memory can be read
+		if c.Last {
+			d.Append = data
+		} else {
+			d.Insert = append(d.Insert, Insertion{c.Before, data})
 		}
 	}
 	return d
 }
 
-// Compose is Decide for a message that need not be held: in the place of Append are
-// the message's pieces, which read the pictures when they are written. A picture is
-// taken to be readable.
-func (p *ListPlan) Compose(shown []Shown) (Decision, []message.Segment) {
-	d := Decision{Reason: p.Reason, Remove: p.Remove}
+// Composed is a message that need not be held: its pieces read the pictures when they
+// are written.
+type Composed struct {
+	// Before is that of an Insertion. Last says that the message is what is appended.
+	Before int
+	Last   bool
+	Pieces []message.Segment
+}
+
+// Compose is Decide for messages that need not be held: they stand beside the
+// Decision, in their order. A picture is taken to be readable.
+func (p *ListPlan) Compose(shown []Shown) (d Decision, composed []Composed) {
+	d = Decision{Reason: p.Reason, Remove: p.Remove}
 	if !p.Inject || len(shown) != len(p.Sights) {
 		return d, nil
 	}
-	there := p.Standing()
-	m := marker{Version: 1}
-	var blocks []block
-	index, resolvable, speaks := 0, false, false
-	for i := range p.Sights {
-		s := shown[i]
-		m.Calls, m.Digests = append(m.Calls, p.Sights[i].CallID), append(m.Digests, "")
-		if standing := p.Sights[i].State == ShownByTool || p.Sights[i].State == ShownInConversation; standing ||
-			s.Picture != nil && slices.Contains(there, s.Picture.SHA256) {
+	if d.Reason == Ready {
+		d.Reason = ListShown // unless one speaks
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		if !s.ready {
 			continue
 		}
-		speaks = true
-		bad := p.unfit(i, s.Picture)
+		if blocks, m := p.blocks(s, shown); len(blocks) > 0 {
+			composed = append(composed, Composed{s.end, s.end == len(p.list.messages), p.write(s, blocks, m)})
+			d.Inject, d.Reason = true, Ready
+		}
+	}
+	return d, composed
+}
+
+// blocks are what a step's message holds, with its marker; none where every image of
+// it is there already.
+func (p *ListPlan) blocks(s *listStep, shown []Shown) (blocks []block, m *marker) {
+	there := p.shownBehind(s)
+	m = &marker{Version: 1}
+	index, resolvable := 0, false
+	for i := s.sights.Start; i < s.sights.End; i++ {
+		show := shown[i]
+		m.Calls, m.Digests = append(m.Calls, p.Sights[i].CallID), append(m.Digests, "")
+		if standing := p.Sights[i].State == ShownByTool || p.Sights[i].State == ShownInConversation; standing ||
+			show.Picture != nil && slices.Contains(there, show.Picture.SHA256) {
+			continue
+		}
+		bad := p.unfit(i, show.Picture)
 		switch {
-		case s.Picture == nil && s.Text != "":
-			resolvable = resolvable || s.Constant
-			blocks = append(blocks, block{text: s.Text})
+		case show.Picture == nil && show.Text != "":
+			resolvable = resolvable || show.Constant
+			blocks = append(blocks, block{text: show.Text})
 		case bad != "":
 			blocks = append(blocks, block{text: p.Unavailable(i, bad)})
 		default:
 			index++
 			resolvable = true
-			m.Digests[i] = s.Picture.SHA256
-			if item := p.ItemText(i, s.Picture, index); item != "" {
+			m.Digests[i-s.sights.Start] = show.Picture.SHA256
+			if item := p.ItemText(i, show.Picture, index); item != "" {
 				blocks = append(blocks, block{text: item})
 			}
-			blocks = append(blocks, block{picture: s.Picture})
+			blocks = append(blocks, block{picture: show.Picture})
 		}
-	}
-	if !speaks {
-		d.Reason = ListShown
-		return d, nil
 	}
 	if heading := p.Heading(); resolvable && heading != "" {
 		blocks = slices.Insert(blocks, 0, block{text: heading})
@@ -83,8 +110,7 @@ func (p *ListPlan) Compose(shown []Shown) (Decision, []message.Segment) {
 		}
 	}
 	m.sign(p.key, texts)
-	d.Inject = true
-	return d, p.write(blocks, &m)
+	return blocks, m
 }
 
 // unfit is why a picture cannot be shown; "" when it can.
@@ -92,7 +118,7 @@ func (p *ListPlan) unfit(i int, picture *Picture) (reason string) {
 	if picture == nil {
 		return "it was not found"
 	}
-	viewed := p.viewed[p.Sights[i].Path]
+	viewed, _ := p.viewed.Of(&p.Sights[i])
 	switch {
 	case viewed.SHA256 != "" && viewed.SHA256 != picture.SHA256 || viewed.Size > 0 && viewed.Size != picture.Size:
 		return "it has changed since it was viewed"
@@ -119,26 +145,30 @@ func inMemory(picture *Picture) *Picture {
 	return &read
 }
 
-// Standing are the digests of the images in messages after the newest one of the
-// assistant's: what is among them is not shown again.
-func (p *ListPlan) Standing() []string {
-	if !p.looked {
-		p.standing, p.looked = p.shownAfter(), true
-	}
-	return p.standing
-}
-
-// shownAfter are the digests of the images in messages after the newest one of the
-// assistant's, but for our own, which are replaced.
-func (p *ListPlan) shownAfter() []string {
-	l := p.list
-	var digests []string
-	for i := l.ai + 1; i < len(l.messages); i++ {
-		if !slices.ContainsFunc(p.ours, func(o oursMessage) bool { return o.at == i }) {
-			digests = append(digests, digestsOf(l.body, l.messages[i].content)...)
+// Standing are the digests of the images in messages behind a sight's call and before
+// the assistant's next message: what is among them is not shown again.
+func (p *ListPlan) Standing(sight int) []string {
+	for i := range p.steps {
+		if s := &p.steps[i]; sight >= s.sights.Start && sight < s.sights.End {
+			return p.shownBehind(s)
 		}
 	}
-	return slices.DeleteFunc(digests, func(d string) bool { return d == "" })
+	return nil
+}
+
+// shownBehind are the digests of the images in a step's messages, but for our own,
+// which are replaced.
+func (p *ListPlan) shownBehind(s *listStep) []string {
+	if s.looked {
+		return s.standing
+	}
+	for i := s.ai + 1; i < s.end; i++ {
+		if _, is := p.oursAt(i); !is {
+			s.standing = append(s.standing, digestsOf(p.list.body, p.list.messages[i].content)...)
+		}
+	}
+	s.standing, s.looked = slices.DeleteFunc(s.standing, func(d string) bool { return d == "" }), true
+	return s.standing
 }
 
 // block is a part of the message: an image, or a text.
@@ -174,11 +204,11 @@ type listMarked struct {
 	Marker *marker `json:"vision_image_context"`
 }
 
-// write writes the message in the form of the assistant's newest one.
-func (p *ListPlan) write(blocks []block, m *marker) []message.Segment {
+// write writes the message in the form of the assistant's that it stands behind.
+func (p *ListPlan) write(s *listStep, blocks []block, m *marker) []message.Segment {
 	f := listFields{Type: "human", Content: []any{}, ID: m.id(), Extra: listMarked{true, m}}
 	var whole []byte
-	switch p.list.messages[p.list.ai].form {
+	switch p.list.messages[s.ai].form {
 	case roleWise:
 		f.Type, f.Role = "", "user"
 		whole = written(f)

@@ -120,6 +120,7 @@ func FuzzReadList(f *testing.F) {
 		"[]", "[" + human + "," + twoAsks + "," + read1 + "," + read2 + "]", `[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"view_image","arguments":"{\"path\":\"a\"}"}}]},{"role":"tool","tool_call_id":"a"}]`,
 		`[{"type":"ai","data":{"tool_calls":[1,{}],"content":[{}]}},{"additional_kwargs":{"hide_from_ui":true,"vision_image_context":{"v":1,"calls":["a"],"digests":[""],"mac":""}}}]`, "[\n{} , 1]",
 		`[{"content":[{"type":"image_url","image_url":"data:,"}],"additional_kwargs":{"hide_from_ui":true,"vision_image_context":{}}}]`,
+		"[" + ask + "," + read1 + `,{"type":"ai","content":""},` + twoAsks + "," + read1 + "," + read2 + "," + human + "]",
 	} {
 		f.Add([]byte(list))
 	}
@@ -148,15 +149,27 @@ func FuzzReadList(f *testing.F) {
 		if !d.Inject {
 			return
 		}
-		// What is appended is ours when it comes back.
-		open := bytes.TrimSuffix(bytes.TrimSpace(list), []byte("]"))
-		next := slices.Concat(open, []byte(","), d.Append, []byte("]"))
+		// What is put in is ours when it comes back.
+		var stored []json.RawMessage
+		if err := json.Unmarshal(list, &stored); err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range slices.Backward(d.Insert) {
+			stored = slices.Insert(stored, in.Before, in.Message)
+		}
+		if d.Append != nil {
+			stored = append(stored, d.Append)
+		}
+		next, err := json.Marshal(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
 		l, err = injection.ReadList(next)
 		if err != nil {
 			t.Fatalf("%v in %s", err, next)
 		}
 		if again := l.Plan(rules, listKey, nil); again.Inject {
-			t.Fatalf("%s: it is appended twice in %s", again.Reason, next)
+			t.Fatalf("%s: it is put in twice in %s", again.Reason, next)
 		}
 	})
 }

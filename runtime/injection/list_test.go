@@ -87,7 +87,7 @@ func TestListsAreDecidedOn(t *testing.T) {
 	}{
 		"D01 D25 an empty list":                           {nil, injection.ListNoAssistant},
 		"D02 D25 no message of the assistant's":           {[]string{human}, injection.ListNoAssistant},
-		"D03 the newest of two counts":                    {[]string{ask, read1, `{"type":"ai","content":"done"}`}, injection.ListNoVisionCalls},
+		"D03 the newest of two counts":                    {[]string{`{"type":"ai","content":"done"}`, ask, read1}, injection.Ready},
 		"D04 no member tool_calls":                        {[]string{`{"type":"ai","content":"a"}`}, injection.ListNoVisionCalls},
 		"D05 D09 no calls":                                {[]string{`{"type":"ai","content":"a","tool_calls":[]}`}, injection.ListNoVisionCalls},
 		"D06 D26 a call of view_image with its answer":    {[]string{human, ask, read1}, injection.Ready},
@@ -307,28 +307,26 @@ func TestD30AStrandedMessageIsReplacedAndNotStacked(t *testing.T) {
 	ours := string(planned(t, ask, read1).Decide(shownAs(picture("a"))).Append)
 	next := strings.Replace(ask, "call_1", "call_9", 1)
 	answer := strings.Replace(read1, "call_1", "call_9", 1)
-	d := planned(t, ask, read1, ours, human, next, answer).Decide(shownAs(picture("b")))
-	if m := appended(t, d); !slices.Equal(d.Remove, []int{2}) || strings.Contains(ours, m.ID) {
-		t.Errorf("of an older turn: remove %v, id %s", d.Remove, m.ID)
+	d := planned(t, next, answer, ours).Decide(shownAs(picture("b")))
+	if m := appended(t, d); !slices.Equal(d.Remove, []int{2}) || len(d.Insert) != 0 || strings.Contains(ours, m.ID) {
+		t.Errorf("of other calls, behind the newest ones: %+v", d)
 	}
-	d = planned(t, next, answer, ours).Decide(shownAs(picture("b")))
-	if appended(t, d); !slices.Equal(d.Remove, []int{2}) {
-		t.Errorf("of other calls, behind the newest ones: remove %v", d.Remove)
-	}
-	if d := planned(t, ask, read1, ours, `{"type":"ai","content":"a cat"}`).Decide(nil); d.Inject || !slices.Equal(d.Remove, []int{2}) {
-		t.Errorf("where nothing is to be shown: %+v", d)
+	if d := planned(t, ours, ask, strings.Replace(read1, "call_1", "call_7", 1)).Decide(nil); d.Inject || !slices.Equal(d.Remove, []int{0}) {
+		t.Errorf("before its calls, which are open: %+v", d)
 	}
 	edits, err := injection.StripHidden([]byte("[" + ours + "]"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, bare := spliced(t, []byte("["+ours+"]"), edits)
-	if d := planned(t, next, answer, ours, string(bare[1:len(bare)-1])).Decide(shownAs(picture("a"))); !slices.Equal(d.Remove, []int{2, 3}) {
-		t.Errorf("of both kinds: remove %v", d.Remove)
-	}
-	d = planned(t, ask, read1, string(bare[1:len(bare)-1])).Decide(shownAs(picture("a")))
-	if appended(t, d); !slices.Equal(d.Remove, []int{2}) {
+	_, list := spliced(t, []byte("["+ours+"]"), edits)
+	bare := string(list[1 : len(list)-1])
+	d = planned(t, ask, read1, bare).Decide(shownAs(picture("a")))
+	if appended(t, d); !slices.Equal(d.Remove, []int{2}) || string(d.Append) != ours {
 		t.Errorf("whose images a store took out: remove %v", d.Remove)
+	}
+	d = planned(t, ask, read1, bare, `{"type":"ai","content":"a cat"}`, next, answer, ours).Decide(shownAs(picture("a"), picture("b")))
+	if appended(t, d); !slices.Equal(d.Remove, []int{2, 6}) || len(d.Insert) != 1 || d.Insert[0].Before != 3 || string(d.Insert[0].Message) != ours {
+		t.Errorf("of both kinds: remove %v, insert %v", d.Remove, d.Insert)
 	}
 }
 
@@ -387,7 +385,7 @@ func TestListsThatAreNoneAreToldWhere(t *testing.T) {
 }
 
 func TestKeysOfListsDependOnToolCallAndArguments(t *testing.T) {
-	key := func(ask string) string { return planned(t, ask, read1).Sights[0].Key }
+	key := func(ask string) string { return planned(t, ask, read1, read2).Sights[0].Key }
 	first := key(ask)
 	if got := key(strings.Replace(ask, `{"path":"/w/a.png"}`, `{ "path" : "\/w/a.png" }`, 1)); got != first {
 		t.Error("white space and escapes count")

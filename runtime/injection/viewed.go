@@ -56,6 +56,17 @@ type ViewedImage struct {
 // holds none, or anything but standard base64 with padding. A data URL is none.
 func (v ViewedImage) Data() (raw []byte, ok bool) { return strict(v.data) }
 
+// Of is what the state tells of a sight. An entry that names the call which viewed it
+// is about that call alone: the same path may be viewed anew, with other bytes. One
+// that names none is about the newest view, and so about a Fresh sight.
+func (v Viewed) Of(s *Sight) (image ViewedImage, known bool) {
+	image, known = v[s.Path]
+	if !known || image.CallID != s.CallID && (image.CallID != "" || !s.Fresh) {
+		return ViewedImage{}, false
+	}
+	return image, true
+}
+
 // ViewedUpdate is a change of the state.
 type ViewedUpdate struct {
 	// Clear says that what was viewed before is forgotten.
