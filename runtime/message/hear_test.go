@@ -219,6 +219,9 @@ func listenItem(at string, m map[string]any) spoken {
 		t.things = append(t.things, heard{What: "call", At: at, ID: short(m["call_id"]), Name: names[kind], Value: written(m)})
 	case strings.HasSuffix(kind, "_call_output"):
 		h := heard{What: "result", At: at, ID: short(m["call_id"]), Value: written(m), Takes: kind == "function_call_output" || kind == "custom_tool_call_output"}
+		if kind == "local_shell_call_output" && h.ID == "" {
+			h.ID = short(m["id"])
+		}
 		h.content(m, "output")
 		t.things = append(t.things, h)
 	case kind == "reasoning":

@@ -188,7 +188,7 @@ var pieces = map[Dialect][][]string{
 		`{"type":"function_call","call_id":"c~","name":"f~","arguments":"{}","id":"i~"}`, `{"name":"f~","input":"x","call_id":"c~","type":"custom_tool_call"}`, `{"type":"computer_call","call_id":"c~","action":{}}`,
 		`{"type":"local_shell_call","call_id":"c~","name":"n","arguments":"{}"}`, `{"type":"apply_patch_call","call_id":"c~"}`, `{"type":"web_search_call","id":"w"}`, `{"type":"mcp_call","id":"m","name":"f~","arguments":"{}","output":"o"}`,
 		`{"type":"function_call_output","call_id":"c~","output":"r~"}`, `{"output":[{"type":"input_text","text":"r"},{"type":"input_image","file_id":"f"}],"type":"custom_tool_call_output","call_id":"c~"}`,
-		`{"type":"function_call_output","call_id":"c~","output":null}`, `{"type":"computer_call_output","call_id":"c~","output":{"type":"computer_screenshot","file_id":"f"}}`, `{"type":"shell_call_output","call_id":"c~","output":[{"stdout":"x"}]}`,
+		`{"type":"function_call_output","call_id":"c~","output":null}`, `{"type":"computer_call_output","call_id":"c~","output":{"type":"computer_screenshot","file_id":"f"}}`, `{"type":"shell_call_output","call_id":"c~","output":[{"stdout":"x"}]}`, `{"id":"c~","type":"local_shell_call_output","output":"x"}`,
 		`{"type":"apply_patch_call_output","call_id":"c~","status":"completed"}`, `{"type":"item_reference","id":"i~"}`, `{"type":"mcp_approval_response","approve":true}`, `{"role":"tool","content":"x"}`, `{"role":"user","content":"t","output":"o"}`,
 	}},
 	AnthropicMessages: {{

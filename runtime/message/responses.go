@@ -120,6 +120,9 @@ func (s *scan) responsesItem(turn *Turn) {
 	turn.ToolResults = turn.Role == Tool
 	switch {
 	case turn.Role == Tool && strings.HasSuffix(kind, "_call_output"):
+		if kind == "local_shell_call_output" && call == "" { // the vendor's own types give the call's call_id as its id
+			call = s.short(id)
+		}
 		a.CallID, a.Takes = call, kind == "function_call_output" || kind == "custom_tool_call_output"
 		s.result(a, start, first, kind == "computer_call_output")
 	case turn.Role == Tool:

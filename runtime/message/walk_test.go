@@ -72,7 +72,11 @@ func (w *walker) responses(root map[string]any) {
 			isTool = role == "tool" || role == "function"
 		}
 		if isTool {
-			w.answered(first, short(m["call_id"]), false)
+			call := short(m["call_id"])
+			if kind == "local_shell_call_output" && call == "" {
+				call = short(m["id"])
+			}
+			w.answered(first, call, false)
 		}
 	}
 }
