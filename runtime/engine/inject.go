@@ -175,8 +175,10 @@ func (p *injecting) vendor(ctx context.Context, body []byte) *fault.Fault {
 // idle is why messages of a vendor's dialect stay as they are.
 func (p *injecting) idle() string {
 	switch {
-	case len(p.plan.Sights) > 0:
+	case slices.ContainsFunc(p.record.Sights, func(s Sighted) bool { return s.Outcome == SightShown }):
 		return injection.ListShown
+	case len(p.plan.Sights) > 0: // of Markdown, beside which no text about it is put
+		return injection.Unavailable
 	case len(p.plan.Skips) > 0:
 		return p.plan.Skips[len(p.plan.Skips)-1].Reason
 	}

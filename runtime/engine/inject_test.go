@@ -371,3 +371,14 @@ func TestMarkdownImagesOfMessages(t *testing.T) {
 		}
 	}
 }
+
+func TestMarkdownImagesThatCannotBeShownAreToldInTheDecisionAlone(t *testing.T) {
+	r := newRig(t)
+	r.use(func(d *router.Document) { d.Profiles[0].Injection.MarkdownImages = router.MarkdownAttach })
+	for path, why := range map[string]string{"missing.png": "NotFound", "/etc/hostname": "OutsideWorkspace"} {
+		a, _ := r.inject(question("anthropic-messages", fmt.Sprintf(`[{"role":"user","content":"see ![x](%s)"}]`, path)))
+		if a.Decision.Inject || a.Decision.Reason != "ImagesUnavailable" || len(a.Ranges) != 0 || a.Decision.Unavailable != 1 || a.Decision.Sights[0].Reason != why {
+			t.Errorf("%s: %+v", path, a.Decision)
+		}
+	}
+}

@@ -27,6 +27,8 @@ const (
 	// ListShown: every image is in the conversation already, as tools returned it or
 	// as a message after the calls holds it.
 	ListShown = "AlreadyShown"
+	// Unavailable: humans' Markdown names images, and none of them can be shown.
+	Unavailable = "ImagesUnavailable"
 )
 
 // NotViewed is the state of a sight whose path the viewed-images state does not
