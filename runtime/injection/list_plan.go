@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -274,7 +275,7 @@ func (p *ListPlan) sight(call *listCall, answer *listMessage, fresh bool) Sight 
 		s.State = ShownByTool
 	case answer != nil && answer.failed:
 		s.State = ErrorResult
-	case !named:
+	case !named || strings.TrimSpace(path) == "":
 		s.State = NoPath
 	case fresh && p.viewed != nil && !known:
 		s.State = NotViewed
