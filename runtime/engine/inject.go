@@ -205,7 +205,9 @@ func (p *injecting) list(ctx context.Context, messages []byte) *fault.Fault {
 	if bad := p.aimAt(ctx); bad != nil {
 		return bad
 	}
-	plan := l.Plan(p.rules, p.engine.listKey(), p.viewed)
+	rules := *p.rules
+	rules.Mode = p.form
+	plan := l.Plan(&rules, p.engine.listKey(), p.viewed)
 	p.plan, p.decision.Reason, p.remove = plan.Plan, plan.Reason, plan.Remove
 	p.countSkips()
 	if !plan.Inject {

@@ -222,6 +222,23 @@ func TestATextOnlyModelIsToldAgainWhatAListShowed(t *testing.T) {
 	}
 }
 
+func TestAStoredImageBecomesATextWhenTheModelTakesTextAlone(t *testing.T) {
+	l := newLoop(t, nil)
+	l.stores = true
+	data := square(t, 40, 7)
+	l.call("view_image", l.file("a.png", data))
+	l.holds("a model that sees", data)
+	l.model = "text"
+	a := l.call("click", "")
+	if l.holds("one that does not"); !slices.Equal(a.Remove, []int{3}) || len(a.Insert) != 1 || a.Decision.Observed != 1 {
+		t.Errorf("%+v, remove %v, insert %v", a.Decision, a.Remove, a.Insert)
+	}
+	before := l.sent
+	if a := l.call("click", ""); len(a.Remove) != 0 || len(a.Insert) != 0 || !slices.Equal(l.sent[:len(before)], before) {
+		t.Errorf("again: %+v, remove %v, insert %v", a.Decision, a.Remove, a.Insert)
+	}
+}
+
 // A state that was emptied stays so, though older images are shown on.
 func TestOlderImagesDoNotFillAStateThatWasEmptied(t *testing.T) {
 	l := newLoop(t, nil)

@@ -70,6 +70,11 @@ type oursMessage struct {
 	whole bool
 }
 
+// shows reports whether it was made with an image.
+func (o *oursMessage) shows() bool {
+	return slices.ContainsFunc(o.marker.Digests, func(d string) bool { return d != "" })
+}
+
 // textsOf are the texts of a content's parts, in order.
 func textsOf(b []byte, content message.Span) []string {
 	var texts []string

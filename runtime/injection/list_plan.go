@@ -47,8 +47,8 @@ type ListPlan struct {
 	Reason string
 	// Remove are the indices of messages of ours that are to be left out, ascending:
 	// of calls that they do not stand behind, stranded by an interruption, without
-	// their images, of an older turn where the policy keeps the current one, or told
-	// twice.
+	// their images, of an older turn where the policy keeps the current one, with
+	// images for a model that takes text alone, or told twice.
 	Remove []int
 
 	list   *List
@@ -189,18 +189,20 @@ func (p *ListPlan) step(s listStep, old bool, kept map[int]bool) (reason string)
 	return reason
 }
 
-// there is the first message of ours that shows all of a step's calls.
+// there is the first message of ours that shows all of a step's calls, in a form that
+// the rules' mode has: with the mode Observation, none that holds an image.
 func (p *ListPlan) there(s *listStep, sights []Sight) (at int, ok bool) {
 	calls := make([]string, len(sights))
 	for i := range sights {
 		calls[i] = sights[i].CallID
 	}
+	blind := p.rules.Mode == router.InjectionObservation
 	from, _ := p.oursAt(s.ai)
 	for _, o := range p.ours[from:] {
 		if o.at >= s.end {
 			break
 		}
-		if o.whole && slices.Equal(o.marker.Calls, calls) {
+		if o.whole && slices.Equal(o.marker.Calls, calls) && !(blind && o.shows()) {
 			return o.at, true
 		}
 	}
