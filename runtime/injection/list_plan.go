@@ -202,7 +202,7 @@ func (p *ListPlan) there(s *listStep, sights []Sight) (at int, ok bool) {
 		if o.at >= s.end {
 			break
 		}
-		if o.whole && slices.Equal(o.marker.Calls, calls) && !(blind && o.shows()) {
+		if o.whole && slices.Equal(o.marker.Calls, calls) && (!blind || !o.shows()) {
 			return o.at, true
 		}
 	}
