@@ -9,6 +9,9 @@ import (
 	"encoding/json"
 	"slices"
 	"sort"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/visionoperator/vision-operator/runtime/message"
 	"github.com/visionoperator/vision-operator/runtime/router"
@@ -303,12 +306,36 @@ func last(body []byte, at int) byte {
 
 // blank reports whether a JSON string holds white space alone, or nothing.
 func blank(value []byte) bool {
-	const most = 256 // longer runs of white space are not looked for
-	if len(value) > most {
-		return false
+	for inside := value[1 : len(value)-1]; len(inside) > 0; {
+		r, long := utf8.DecodeRune(inside)
+		if r == '\\' {
+			r, long = escaped(inside)
+		}
+		// Python, in which the vendor's checks are written, counts the separators too.
+		const fileSeparator, unitSeparator = 0x1c, 0x1f
+		if !unicode.IsSpace(r) && (r < fileSeparator || r > unitSeparator) {
+			return false
+		}
+		inside = inside[long:]
 	}
-	var s string
-	return json.Unmarshal(value, &s) == nil && len(bytes.TrimSpace([]byte(s))) == 0
+	return true
+}
+
+// escaped is the character of the escape that begins the inside of a JSON string, and
+// how long that is; those that are no white space may be any other one that is none.
+func escaped(inside []byte) (r rune, long int) {
+	switch inside[1] {
+	case 'n', 'r', 't', 'f':
+		return '\n', 2
+	case 'u':
+		const long = len(`\u0000`)
+		n, err := strconv.ParseUint(string(inside[2:long]), 16, 32)
+		if err != nil {
+			return utf8.RuneError, long
+		}
+		return rune(n), long
+	}
+	return utf8.RuneError, 2
 }
 
 // quoted is a JSON string, without the escapes that only HTML needs.

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -193,6 +194,32 @@ func TestResultsOfComputersAndShellsStay(t *testing.T) {
 		p.Sights[0].Result = result
 		if edits := p.Edits(r, body, []injection.Shown{{Text: "a note"}}); len(edits) != 0 {
 			t.Errorf("%+v", edits)
+		}
+	}
+}
+
+// A string may be white space alone, a text block of Anthropic's may not.
+func TestAResultOfWhiteSpaceGivesWay(t *testing.T) {
+	for content, gone := range map[string]bool{
+		`""`: true, `" \n\t\r"`: true, `"` + strings.Repeat(`\n`, 300) + `"`: true, `"` + strings.Repeat(" ", 5000) + `"`: true,
+		`"\u00a0\u2003\u001f\f"`: true, `"\b"`: false, `"\ud83d\ude00"`: false, `"\u0041"`: false, `"\""`: false,
+		`"` + strings.Repeat(`\n`, 300) + `x"`: false,
+	} {
+		body := []byte(`{"messages":[{"role":"user","content":"look"},
+			{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a1b2c3d4","name":"view_image","input":{"path":"a.png"}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a1b2c3d4","content":` + content + `}]}]}`)
+		r := scanned(t, message.AnthropicMessages, body)
+		p := injection.Find(r, body, injection.RulesOf(router.Injection{}), router.ToolImagesInToolResult, nil)
+		edited, err := message.Splice(body, p.Edits(r, body, []injection.Shown{{Picture: picture("a")}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := io.ReadAll(edited.Reader())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := !strings.Contains(string(sent), `"text":`+content); got != gone {
+			t.Errorf("%.40s: gone %t, want %t: %.400s", content, got, gone, sent)
 		}
 	}
 }
