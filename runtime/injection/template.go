@@ -59,7 +59,8 @@ func (p *Plan) Unavailable(i int, reason string) string {
 	case s.State == NoPath:
 		reason = reasonNoPath
 	}
-	return fill(template, p.values(i, nil, 0, reason))
+	values := p.values(i, nil, 0, reason)
+	return or(fill(template, values), fill(defaultUnavailable, values))
 }
 
 // values are a template's variables: path, mime, width, height, bytes, sha256 of
@@ -96,7 +97,7 @@ var variables = []string{"path", "mime", "width", "height", "bytes", "sha256", "
 
 // fill writes a template with its variables. It passes the template once, so
 // that a value that looks like a variable stays as it is; braces around anything
-// else stay too.
+// else stay too. White space alone, which Anthropic refuses as a text, is "".
 func fill(template string, values map[string]string) string {
 	var b strings.Builder
 	for rest := template; rest != "" && b.Len() <= MaxText; {
@@ -112,6 +113,9 @@ func fill(template string, values map[string]string) string {
 		} else {
 			b.WriteByte('{')
 		}
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		return ""
 	}
 	return cut(b.String(), MaxText)
 }

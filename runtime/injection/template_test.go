@@ -45,6 +45,7 @@ func TestWhatTheTextsSay(t *testing.T) {
 		{"every variable", "a.png image/png 3 4 70 " + strings.Repeat("ab", 32) + " view_image 2 line line", with(func(s *Sight) { s.OCR = "line\nline" }), user,
 			item("{path} {mime} {width} {height} {bytes} {sha256} {source} {index} {ocr}"), picture},
 		{"what is not known is told so, but for text", "unknown unknown unknown unknown []", called, user, item("{width} {height} {bytes} {sha256} [{ocr}]"), &Picture{}},
+		{"white space alone is no text", "", called, user, item(" {ocr}\n"), picture},
 		{"the source of Markdown", "Markdown", with(func(s *Sight) { s.Kind = Markdown }), user, item("{source}"), picture},
 		{"braces around anything else stay", "{x} {} {path {a.png} } {{", called, user, item("{x} {} {path {{path}} } {{"), picture},
 		{"a value is not interpreted", "{sha256} {bytes}", with(func(s *Sight) { s.Path = "{sha256}" }), user, item("{path} {{mime}"), &Picture{MediaType: "bytes}"}},
@@ -78,6 +79,7 @@ func TestWhatStandsInThePlaceOfAnImage(t *testing.T) {
 		{"a failed result has its own reason", "no a.png, unknown: the tool reported an error", with(ErrorResult), own},
 		{"D14: so has a call that names no file", "[image unknown is not available: the call names no file]", Sight{Kind: Called, State: NoPath}, router.InjectionTemplate{}},
 		{"an old one has a constant text", "[image of an earlier turn, not shown any more: a.png]", with(Old), own},
+		{"one that comes out as white space gives way", "[image a.png is not available: gone]", with(Wanted), router.InjectionTemplate{Unavailable: " {ocr} "}},
 		{"beside Markdown there is nothing", "", Sight{Kind: Markdown, Path: "a.png", State: Wanted}, own},
 	}
 	for _, test := range tests {
