@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/visionoperator/vision-operator/api/v1alpha1"
+	"github.com/visionoperator/vision-operator/controllers/compile"
 	"github.com/visionoperator/vision-operator/controllers/gather"
 )
 
@@ -99,9 +100,29 @@ func (a *access) sentBy(ctx context.Context, old, p *v1alpha1.VisionPolicy) ([]s
 		if secret == nil || secret.From == nil || *secret.From != v1alpha1.SecretFromConsumer {
 			continue
 		}
+		switch permits, err := a.permits(ctx, &provider, p); {
+		case err != nil:
+			return nil, err
+		case !permits:
+			continue // as if it were not there: a refusal would tell that it is
+		}
 		keys = append(keys, sent{field: fmt.Sprintf("spec.providers[%d]", i), provider: at.String(), namespace: where, secret: secret.Name})
 	}
 	return keys, nil
+}
+
+// permits reports whether a provider may be used because of a policy: only then a key
+// is sent, and only then anything may be told of the provider. For whom a baseline
+// matches, namespaces that come later decide as well: all but one's own count.
+func (a *access) permits(ctx context.Context, provider *v1alpha1.VisionProvider, by *v1alpha1.VisionPolicy) (bool, error) {
+	if by.Spec.NamespaceSelector != nil {
+		return provider.Namespace == by.Namespace || compile.Shared(provider), nil
+	}
+	labels, err := namespaceLabels(ctx, a.live, by.Namespace)
+	if err != nil {
+		return false, err
+	}
+	return compile.Permits(provider, labels), nil
 }
 
 // named reports whether a policy's predecessor named a provider, for the same pods' namespaces.

@@ -86,6 +86,12 @@ func TestWhoNamesAnothersProviderMustBeAllowedToReadTheKeyThatPodsThenSend(t *te
 	open := keyless("open")
 	open.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: new(v1alpha1.NamespacesFromAll)}
 	platform.create(shared("theirs", "database"), shared("more", "billing"), open)
+	hidden, forOthers := shared("hidden", "database"), shared("for-others", "database")
+	hidden.Spec.AllowedNamespaces = nil
+	forOthers.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: new(v1alpha1.NamespacesFromSelector), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}}
+	forTeam := shared("for-team", "database")
+	forTeam.Spec.AllowedNamespaces = &v1alpha1.AllowedNamespaces{From: new(v1alpha1.NamespacesFromSelector), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": team.namespace}}}
+	platform.create(hidden, forOthers, forTeam)
 	own := shared("own", "database")
 	team.create(own)
 	for name, c := range map[string]struct {
@@ -93,13 +99,16 @@ func TestWhoNamesAnothersProviderMustBeAllowedToReadTheKeyThatPodsThenSend(t *te
 		policy  *v1alpha1.VisionPolicy
 		refused []string
 	}{
-		"a key that its author may not read":      {nil, naming(team.namespace, platform.namespace, "theirs"), []string{`spec.providers[0]`, `may not get Secret "database" in namespace "` + team.namespace + `"`, platform.namespace + "/theirs"}},
-		"a key that its author may read":          {[]string{"database"}, naming(team.namespace, platform.namespace, "theirs"), nil},
-		"two keys of which one may be read":       {[]string{"database"}, naming(team.namespace, platform.namespace, "theirs", "more"), []string{`spec.providers[1]`, `Secret "billing"`}},
-		"two keys of which none may be read":      {nil, naming(team.namespace, platform.namespace, "theirs", "more"), []string{`spec.providers[0]`, `Secret "database"`, `spec.providers[1]`, `Secret "billing"`}},
-		"a provider without a key":                {nil, naming(team.namespace, platform.namespace, "open"), nil},
-		"a provider that is not there":            {nil, naming(team.namespace, platform.namespace, "gone"), nil},
-		"its own provider, which is judged apart": {nil, naming(team.namespace, "", "own"), nil},
+		"a key that its author may not read":                                     {nil, naming(team.namespace, platform.namespace, "theirs"), []string{`spec.providers[0]`, `may not get Secret "database" in namespace "` + team.namespace + `"`, platform.namespace + "/theirs"}},
+		"a key that its author may read":                                         {[]string{"database"}, naming(team.namespace, platform.namespace, "theirs"), nil},
+		"two keys of which one may be read":                                      {[]string{"database"}, naming(team.namespace, platform.namespace, "theirs", "more"), []string{`spec.providers[1]`, `Secret "billing"`}},
+		"two keys of which none may be read":                                     {nil, naming(team.namespace, platform.namespace, "theirs", "more"), []string{`spec.providers[0]`, `Secret "database"`, `spec.providers[1]`, `Secret "billing"`}},
+		"a provider without a key":                                               {nil, naming(team.namespace, platform.namespace, "open"), nil},
+		"a provider that is not there":                                           {nil, naming(team.namespace, platform.namespace, "gone"), nil},
+		"one that does not permit it, which is as good as one that is not there": {nil, naming(team.namespace, platform.namespace, "hidden"), nil},
+		"one that permits others":                                                {nil, naming(team.namespace, platform.namespace, "for-others"), nil},
+		"one that permits it by its labels":                                      {nil, naming(team.namespace, platform.namespace, "for-team"), []string{`spec.providers[0]`, `Secret "database"`}},
+		"its own provider, which is judged apart":                                {nil, naming(team.namespace, "", "own"), nil},
 		"a policy that is no baseline anywhere": {nil, func() *v1alpha1.VisionPolicy {
 			p := naming(team.namespace, platform.namespace, "theirs")
 			p.Spec.NamespaceSelector = &metav1.LabelSelector{}

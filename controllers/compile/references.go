@@ -107,18 +107,27 @@ func (s *providerSet) resolve(ref v1alpha1.ProviderReference, l *layer) (*provid
 // permits reports whether a provider may be used in a namespace that is not its
 // own: its allowedNamespaces permit it, or a baseline beside it hands it out.
 func permits(p *v1alpha1.VisionProvider, by *layer, in Input) bool {
-	if by.baseline && by.namespace == p.Namespace {
-		return true
-	}
+	return by.baseline && by.namespace == p.Namespace || Permits(p, in.NamespaceLabels)
+}
+
+// Permits reports whether a provider's allowedNamespaces permit another namespace of
+// the labels.
+func Permits(p *v1alpha1.VisionProvider, namespaceLabels map[string]string) bool {
 	allowed := or(p.Spec.AllowedNamespaces, v1alpha1.AllowedNamespaces{})
 	switch or(allowed.From, v1alpha1.NamespacesFromSame) {
 	case v1alpha1.NamespacesFromAll:
 		return true
 	case v1alpha1.NamespacesFromSelector:
 		selector, err := metav1.LabelSelectorAsSelector(allowed.Selector)
-		return err == nil && selector.Matches(labels.Set(in.NamespaceLabels))
+		return err == nil && selector.Matches(labels.Set(namespaceLabels))
 	}
 	return false
+}
+
+// Shared reports whether a provider's allowedNamespaces may permit another namespace.
+func Shared(p *v1alpha1.VisionProvider) bool {
+	allowed := or(p.Spec.AllowedNamespaces, v1alpha1.AllowedNamespaces{})
+	return or(allowed.From, v1alpha1.NamespacesFromSame) != v1alpha1.NamespacesFromSame
 }
 
 // notShared is a provider whose key a pod of the namespace cannot have.
