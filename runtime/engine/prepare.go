@@ -244,21 +244,34 @@ func (p *preparation) edited() []message.Edit {
 func (p *preparation) splice() *fault.Fault {
 	edits := p.edited()
 	p.touched = len(edits) > 0
-	if at, sent := p.scanned.ModelValue, p.sentModel(); at.Len() > 0 && p.scanned.Model != sent {
-		name, err := json.Marshal(sent)
-		if err != nil {
-			return fault.As(err)
-		}
-		edits = append(edits, message.Edit{Span: at, Segments: []message.Segment{{Text: name}}})
+	edits, err := p.named(edits, p.scanned.ModelValue, p.scanned.Model)
+	if second := p.scanned.SecondModel; err == nil && second.Len() > 0 {
+		said, _ := p.scanned.Decoded(p.request.Body, second, longestNamed)
+		edits, err = p.named(edits, second, said)
+	}
+	if err != nil {
+		return fault.As(err)
 	}
 	p.edits = edits
 	return p.spliced(p.engine.wayWithout(p))
 }
 
-// sentModel is the model's name as the body has it: Gemini's may be a resource.
-func (p *preparation) sentModel() string {
+// named adds to edits that the upstream's name of the model stands where the body
+// names it otherwise.
+func (p *preparation) named(edits []message.Edit, at message.Span, said string) ([]message.Edit, error) {
+	sent := p.sentModel(said)
+	if at.Len() == 0 || said == sent {
+		return edits, nil
+	}
+	name, err := json.Marshal(sent)
+	return append(edits, message.Edit{Span: at, Segments: []message.Segment{{Text: name}}}), err
+}
+
+// sentModel is the model's name in the place of what the body said: Gemini's may be
+// a resource.
+func (p *preparation) sentModel(said string) string {
 	const models = "models/"
-	if p.request.Dialect == message.GeminiContents && strings.HasPrefix(p.scanned.Model, models) && !strings.Contains(p.target.Model, "/") {
+	if p.request.Dialect == message.GeminiContents && strings.HasPrefix(said, models) && !strings.Contains(p.target.Model, "/") {
 		return models + p.target.Model
 	}
 	return p.target.Model

@@ -109,11 +109,13 @@ func TestGeminisModelStaysTheResourceThatTheBodyNames(t *testing.T) {
 		}
 	}))
 	for body, want := range map[string]string{
-		`{"model":"models/see-too","contents":[]}`:                                             `{"model":"models/see-too","contents":[]}`,
-		`{"model":"see-too","contents":[]}`:                                                    `{"model":"see-too","contents":[]}`,
-		`{"model":"models/models@default/see-too","contents":[]}`:                              `{"model":"models/see-too","contents":[]}`,
-		`{"generateContentRequest":{"model":"models/models@default/see-too","contents":[]}}`:   `{"generateContentRequest":{"model":"models/see-too","contents":[]}}`,
-		`{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`: `{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`,
+		`{"model":"models/see-too","contents":[]}`:                                                             `{"model":"models/see-too","contents":[]}`,
+		`{"model":"see-too","contents":[]}`:                                                                    `{"model":"see-too","contents":[]}`,
+		`{"model":"models/models@default/see-too","contents":[]}`:                                              `{"model":"models/see-too","contents":[]}`,
+		`{"generateContentRequest":{"model":"models/models@default/see-too","contents":[]}}`:                   `{"generateContentRequest":{"model":"models/see-too","contents":[]}}`,
+		`{"generateContentRequest":{"model":"models/another","contents":[]},"model":"models/see-too"}`:         `{"generateContentRequest":{"model":"models/see-too","contents":[]},"model":"models/see-too"}`,
+		`{"model":"another","generateContentRequest":{"contents":[],"model":"models/models@default/see-too"}}`: `{"model":"see-too","generateContentRequest":{"contents":[],"model":"models/see-too"}}`,
+		`{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`:                 `{"generateContentRequest":{"model" : "models/see-too","contents":[],"x":1.0},"y":[]}`,
 	} {
 		p, err := r.engine.Prepare(context.Background(), engine.ModelRequest{Dialect: message.GeminiContents, Model: "see-too", Body: []byte(body)})
 		must(t, err)

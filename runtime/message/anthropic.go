@@ -148,6 +148,10 @@ func (s *scan) blockMember(b *block, name string) {
 	case "thinking":
 		b.text += s.counted()
 	case "source":
+		if c := s.peek(); c != '{' && c != 'n' { // a search result's, as text
+			b.rest += s.counted()
+			return
+		}
 		b.sourced = s.source(&b.p, &b.image)
 	case "content": // of a result or a search's; an object is a server tool's
 		b.a.content(s, func() { b.rest += s.within() })

@@ -83,7 +83,7 @@ var bodies = map[Dialect][]string{
 		`{"messages":[{"role":"user","content":[{"type":"image"},{"type":"image","source":{"type":"s3","bucket":"b"}},{"type":"image","source":{"type":"url","url":"data:image/png;base64,PNG"}}]}]}`,
 		`{"system":null,"messages":[{"role":"user","content":null},{"role":"assistant","content":[{"type":"web_fetch_tool_result","content":{"type":"web_fetch_result"}}]},
 			{"role":"user","content":[{"type":"image","source":null},{"type":"image","source":{"type":"file"}},{"type":"image","source":{"type":"base64","media_type":"image/png"}}]},
-			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"search_result","content":[{"type":"image","source":{"type":"base64","data":"PNG"}}]}]}]}]}`,
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"search_result","source":"https://example.com/a","title":"A","content":[{"type":"image","source":{"type":"base64","data":"PNG"}}]}]}]}]}`,
 	},
 	GeminiContents: {
 		`{"systemInstruction":{"parts":[{"text":"Be brief."}]},"generationConfig":{"maxOutputTokens":"512","mediaResolution":"MEDIA_RESOLUTION_LOW"},"contents":[

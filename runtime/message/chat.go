@@ -171,9 +171,13 @@ func (s *scan) chatContent(human bool) {
 	}
 }
 
-// openAIPart reads a part of a message, as chat and Responses write it.
+// openAIPart reads a part of a message, as chat and Responses write it. What is no
+// object is text to some servers (vLLM).
 func (s *scan) openAIPart(human bool) {
-	s.peek()
+	if s.peek() != '{' {
+		s.reads()
+		return
+	}
 	start := s.i
 	var image Image
 	var value Span

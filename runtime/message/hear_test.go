@@ -181,7 +181,7 @@ func (t *spoken) texts(at string, content any) {
 		t.things = append(t.things, heard{What: "text", At: at, Value: written(s), Inner: written(s)})
 	}
 	for i, p := range list(content) {
-		t.textPart(fmt.Sprintf("%s[%d]", at, i), p.(map[string]any))
+		t.textPart(fmt.Sprintf("%s[%d]", at, i), object(p))
 	}
 }
 

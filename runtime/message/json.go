@@ -99,24 +99,35 @@ func (s *scanner) members() iter.Seq[string] {
 		var seen nameSet
 		for first := true; !s.closed('}', first); first = false {
 			at := s.i
-			name := nameOf(s.b, s.key())
+			key := s.key()
+			name := nameOf(s.b, key)
 			if name == nil {
+				if other := alike(s.b, key); other != nil {
+					s.into(other)
+					s.once(&seen, other, at)
+					s.back()
+				}
 				if !yield("") {
 					return
 				}
 				continue
 			}
 			s.into(name)
-			if seen.has(name.id) {
-				s.fail(DuplicateMember, at)
-			}
-			seen.add(name.id)
+			s.once(&seen, name, at)
 			if !yield(name.text) {
 				return
 			}
 			s.back()
 		}
 	}
+}
+
+// once fails at a member that the object had already, at its other byte.
+func (s *scanner) once(seen *nameSet, name *name, at int) {
+	if seen.has(name.id) {
+		s.fail(DuplicateMember, at)
+	}
+	seen.add(name.id)
 }
 
 // elements enters an array; the loop's body must pass exactly one value each time.

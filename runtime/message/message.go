@@ -53,6 +53,9 @@ type Request struct {
 	Model string
 	// ModelValue is the JSON value of the member that names the model; empty where none does.
 	ModelValue Span
+	// SecondModel is that of another member that names it, as a request within one of
+	// Gemini's countTokens does; mostly empty.
+	SecondModel Span
 	// MaxOutputTokens is what the body asks for; 0 when it says nothing.
 	MaxOutputTokens int64
 	// Turns are in the order of their bytes. Instructions that stand outside the

@@ -73,6 +73,45 @@ func nameOf(b []byte, t text) *name {
 	return names[decoded(b, t)]
 }
 
+// folded are the names in lower case.
+var folded = func() map[string]*name {
+	all := make(map[string]*name, len(names))
+	for text, n := range names {
+		all[strings.ToLower(text)] = n
+	}
+	return all
+}()
+
+// alike is the known name that a member has for readers to whom case is nothing,
+// such as Go's, and which is not the name as it is written; nil for any other.
+func alike(b []byte, t text) *name {
+	if t.size > longestName || !t.escaped && lower(b[t.Start:t.End]) {
+		return nil
+	}
+	fold := func(r rune) rune {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		case r == '\u017f': // the long s and the sign of kelvin are letters' other cases
+			return 's'
+		case r == '\u212a':
+			return 'k'
+		}
+		return r
+	}
+	return folded[strings.Map(fold, decoded(b, t))]
+}
+
+// lower reports whether a name is ASCII without capital letters.
+func lower(b []byte) bool {
+	for _, c := range b {
+		if c >= 0x80 || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
 // decoded is a string without its escapes. For short ones only: it copies.
 func decoded(b []byte, t text) string {
 	if !t.escaped {

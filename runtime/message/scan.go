@@ -31,7 +31,9 @@ const (
 //
 // A member that matters and stands twice in one object is an error. Vendors'
 // parsers differ there (Python's and Go's take the last one, protocol buffers
-// refuse), and an image must not be judged by one value and sent by the other.
+// refuse), and an image must not be judged by one value and sent by the other. To
+// Go's, which Ollama and others read with, "Model" is "model", so it is the same
+// member here where both stand; alone, it is one that is not known.
 func Scan(d Dialect, body []byte) (*Request, error) {
 	read, ok := dialects[d]
 	if !ok {
@@ -265,10 +267,11 @@ func (s *scan) whole() int64 {
 	return 0
 }
 
-// model reads the name of the model.
+// model reads the name of the model. Gemini's countTokens may have a second one, in
+// the request that it holds.
 func (s *scan) model() {
 	s.peek()
 	start := s.i
-	s.r.Model = s.word()
+	s.r.Model, s.r.SecondModel = s.word(), s.r.ModelValue
 	s.r.ModelValue = Span{start, s.i}
 }

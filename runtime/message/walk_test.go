@@ -45,7 +45,7 @@ func (w *walker) chat(root map[string]any) {
 		m := m.(map[string]any)
 		first := len(w.found)
 		for j, p := range list(m["content"]) {
-			w.openAIPart(fmt.Sprintf("messages[%d].content[%d]", i, j), p.(map[string]any))
+			w.openAIPart(fmt.Sprintf("messages[%d].content[%d]", i, j), object(p))
 		}
 		if r := short(m["role"]); r == "tool" || r == "function" {
 			w.answered(first, short(m["tool_call_id"]), false)
@@ -60,7 +60,7 @@ func (w *walker) responses(root map[string]any) {
 		for _, member := range []string{"content", "output"} {
 			id := fmt.Sprintf("input[%d].%s", i, member)
 			for j, p := range list(m[member]) {
-				w.openAIPart(fmt.Sprintf("%s[%d]", id, j), p.(map[string]any))
+				w.openAIPart(fmt.Sprintf("%s[%d]", id, j), object(p))
 			}
 			if p, ok := m[member].(map[string]any); ok {
 				w.openAIPart(id, p)
@@ -327,6 +327,9 @@ func either(m map[string]any, one, other string) any {
 }
 
 func list(v any) []any { l, _ := v.([]any); return l }
+
+// object is empty for what is none.
+func object(v any) map[string]any { o, _ := v.(map[string]any); return o }
 
 func short(v any) string {
 	if s, ok := v.(string); ok && len(s) <= 256 {
