@@ -189,6 +189,10 @@ func (p *preparation) inspect(ctx context.Context) *fault.Fault {
 	if p.images, err = gather(ctx, p.scanned, p.request.Body); err != nil {
 		return fault.As(err)
 	}
+	for i := range p.images { // what a tool gave is no mistake of the caller's
+		image := &p.images[i]
+		image.Soft = image.Bad != nil && image.InResult && !image.Required
+	}
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (i *Image) inline(p *picture) {
 	case !p.hasData:
 		i.unknown("it has no data")
 	case p.data.size == 0:
-		i.unknown("its data is empty")
+		i.unread("its data is empty")
 	default:
 		i.Source, i.Data, i.DataBytes, i.Escaped = Inline, p.data.Span, p.data.size, p.data.escaped
 	}
