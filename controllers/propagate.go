@@ -30,13 +30,17 @@ import (
 	"github.com/visionoperator/vision-operator/runtime/router"
 )
 
+// Bounds of how many pods are stamped in a second, over all namespaces. A stamp is
+// a write of a pod, which its node and every watcher of pods hear of. The most is
+// what the operator's client sends in a second at all.
 const (
-	// stampsPerSecond is how many pods are stamped in a second, over all namespaces.
-	stampsPerSecond = 20
-	// stampsAtOnce is how many pods one reconcile stamps: then other namespaces
-	// have their turn, and a newer router may have come.
-	stampsAtOnce = 20
+	DefaultStampsPerSecond = 20
+	MaxStampsPerSecond     = 200
 )
+
+// stampsAtOnce is how many pods one reconcile stamps: then other namespaces
+// have their turn, and a newer router may have come.
+const stampsAtOnce = 20
 
 // propagator tells the nodes of a namespace's injected pods that there is a new
 // router or a new key: a node mounts them anew when a pod changes, and else in

@@ -36,7 +36,7 @@ func stampOrder(t *testing.T, pods watch.Interface, count int) []string {
 }
 
 func TestTheNewestPodsAreStampedFirstAndNoMoreThanTheRateAllows(t *testing.T) {
-	const young = 3 * stampsPerSecond
+	const young = 3 * DefaultStampsPerSecond
 	w := newWorld(t, quick)
 	w.newPod("a-pod-that-was-there-before", "policy/agents")
 	time.Sleep(1100 * time.Millisecond) // an age has whole seconds
@@ -59,7 +59,7 @@ func TestTheNewestPodsAreStampedFirstAndNoMoreThanTheRateAllows(t *testing.T) {
 		t.Errorf("the oldest pod is number %d of %d", slices.Index(order, "a-pod-that-was-there-before")+1, len(order))
 	}
 	// A burst of a second's stamps comes at once, the others at the rate.
-	if took, least := time.Since(start), time.Duration(young-stampsPerSecond)*time.Second/stampsPerSecond; took < least {
+	if took, least := time.Since(start), time.Duration(young-DefaultStampsPerSecond)*time.Second/DefaultStampsPerSecond; took < least {
 		t.Errorf("%d stamps took %v, want %v at least", young+1, took, least)
 	}
 }

@@ -44,6 +44,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -77,6 +78,9 @@ type Options struct {
 	// RuntimeImage is the image that pods get today; a pod that was injected with
 	// another one counts as outdated. Empty: images do not count.
 	RuntimeImage string
+	// StampsPerSecond is how many pods are told of new routers and keys in a second,
+	// over all namespaces, at most MaxStampsPerSecond; 0 for DefaultStampsPerSecond.
+	StampsPerSecond int
 	// WithoutSecrets makes the controllers ask for no Secret: of every key it is
 	// said that the operator may not read it.
 	WithoutSecrets bool
@@ -151,13 +155,14 @@ func setupRouters(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("setting up the router controller: %w", err)
 	}
 	options.Missing.bind(router)
+	stamps := cmp.Or(options.StampsPerSecond, DefaultStampsPerSecond)
 	propagation := &propagator{
 		client:  mgr.GetClient(),
 		pods:    mgr.GetCache(),
 		secrets: secrets,
 		scope:   scope,
 		image:   options.RuntimeImage,
-		limiter: flowcontrol.NewTokenBucketRateLimiter(stampsPerSecond, stampsPerSecond),
+		limiter: flowcontrol.NewTokenBucketRateLimiter(float32(stamps), stamps),
 		sent:    newSentStamps(),
 		tally:   pods,
 		router:  router.alarm,

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/visionoperator/vision-operator/controllers"
 	"github.com/visionoperator/vision-operator/webhook"
 	"github.com/visionoperator/vision-operator/webhook/certs"
 	"github.com/visionoperator/vision-operator/webhook/watchdog"
@@ -73,6 +74,7 @@ type configuration struct {
 	webhookHosts      []string
 	webhookCALife     time.Duration
 	webhookCertLife   time.Duration
+	stampsPerSecond   int
 	watchdogInterval  time.Duration
 	watchdogEvict     bool
 	leaderElect       bool
@@ -148,6 +150,7 @@ func (c *configuration) flags() *pflag.FlagSet {
 	f.DurationVar(&c.webhookCALife, "webhook-ca-lifetime", certs.DefaultCALifetime, "how long a CA of the webhooks holds; it is renewed after two thirds, and one that was made to hold longer is renewed sooner")
 	f.DurationVar(&c.webhookCertLife, "webhook-cert-lifetime", certs.DefaultLeafLifetime, "how long a replica's certificate for the webhooks holds; it is renewed after two thirds")
 
+	f.IntVar(&c.stampsPerSecond, "stamps-per-second", controllers.DefaultStampsPerSecond, fmt.Sprintf("how many injected pods are told of a new router or key in a second, over all namespaces, 1 to %d: each is a write of a pod", controllers.MaxStampsPerSecond))
 	f.DurationVar(&c.watchdogInterval, "watchdog-interval", watchdog.DefaultInterval, "time between two looks for pods that asked for the runtime and run without it, by the replica that leads; 0 for none")
 	f.BoolVar(&c.watchdogEvict, "watchdog-evict", false, "evict such pods, for their owners to make them again with the runtime: as PodDisruptionBudgets allow, at most 10 in a minute; needs the rights of config/rbac/eviction_role.yaml")
 
@@ -191,6 +194,9 @@ func (c *configuration) check() error {
 	if err := c.checkScope(); err != nil {
 		return err
 	}
+	if err := c.checkStamps(); err != nil {
+		return err
+	}
 	if err := c.checkWatchdog(); err != nil {
 		return err
 	}
@@ -225,6 +231,14 @@ func (c *configuration) checkComponents() error {
 	}
 	if c.runs(componentWebhooks) && !c.runs(componentControllers) && c.webhookListen == off {
 		return &usageError{problem: "--components=webhooks with --webhook-listen=0 runs nothing"}
+	}
+	return nil
+}
+
+// checkStamps refuses a rate at which nothing would be told, or that the client does not send.
+func (c *configuration) checkStamps() error {
+	if n := c.stampsPerSecond; n < 1 || n > controllers.MaxStampsPerSecond {
+		return &usageError{problem: fmt.Sprintf("--stamps-per-second %d is not within 1 and %d", n, controllers.MaxStampsPerSecond)}
 	}
 	return nil
 }

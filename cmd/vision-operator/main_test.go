@@ -55,6 +55,8 @@ func TestACommandLineThatCannotWorkSaysWhy(t *testing.T) {
 		"webhooks that do not listen":      {append(good, "--components", "webhooks", "--webhook-listen", "0"), "--webhook-listen=0 runs nothing"},
 		"a secret access that is none":     {append(good, "--secret-access", "All"), `"All"`},
 		"a certificate over plain HTTP":    {append(good, "--metrics-insecure", "--metrics-cert-dir", "."), "--metrics-cert-dir"},
+		"no stamps at all":                 {append(good, "--stamps-per-second", "0"), "--stamps-per-second 0 is not within 1 and 200"},
+		"more stamps than are sent":        {append(good, "--stamps-per-second", "201"), "--stamps-per-second 201"},
 		"looks without a pause":            {append(good, "--watchdog-interval", "20ms"), "--watchdog-interval 20ms"},
 		"evictions without looks":          {append(good, "--watchdog-interval", "0", "--watchdog-evict"), "--watchdog-evict"},
 		"a CA for ever":                    {append(good, "--webhook-ca-lifetime", "0"), "--webhook-ca-lifetime"},

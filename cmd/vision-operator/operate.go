@@ -210,6 +210,7 @@ func controllerOptions(cfg configuration, missing *controllers.Missing) controll
 		OperatorNamespace: cfg.operatorNamespace,
 		Namespaces:        cfg.watchNamespaces,
 		RuntimeImage:      cfg.runtimeImage,
+		StampsPerSecond:   cfg.stampsPerSecond,
 		WithoutSecrets:    cfg.secretAccess == secretAccessNone,
 	}
 }
