@@ -6,7 +6,9 @@ package controllers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -144,19 +146,24 @@ func (r *propagator) stampAll(ctx context.Context, pods []metav1.PartialObjectMe
 		if err := r.limiter.Wait(ctx); err != nil {
 			return 0, fmt.Errorf("waiting to stamp pods: %w", err)
 		}
-		if err := r.stampOne(ctx, pod, stamp); err != nil {
+		told, err := r.stampOne(ctx, pod, stamp)
+		if err != nil {
 			return 0, err
+		}
+		if !told {
+			again = earliest(again, soon)
 		}
 	}
 	return again, nil
 }
 
 // stampOne stamps one pod through its status, by which no container can be changed.
-func (r *propagator) stampOne(ctx context.Context, pod *metav1.PartialObjectMetadata, stamp string) error {
+// told is false where the pod was about to change, or is another one by now.
+func (r *propagator) stampOne(ctx context.Context, pod *metav1.PartialObjectMetadata, stamp string) (told bool, err error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pod.UID, "annotations": map[string]string{v1alpha1.RouterDigestAnnotation: stamp}}})
 	if err != nil {
-		return fmt.Errorf("stamping pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return false, fmt.Errorf("stamping pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	before := r.sent.note(pod, stamp)
@@ -164,23 +171,27 @@ func (r *propagator) stampOne(ctx context.Context, pod *metav1.PartialObjectMeta
 	switch {
 	case err == nil:
 		podStamps.WithLabelValues(stampWritten).Inc()
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another of its name is there
+	case apierrors.IsNotFound(err): // it is gone
+	case apierrors.IsConflict(err):
+		r.sent.restore(pod, before)
+		return false, nil
 	case mayPass(err):
 		r.sent.restore(pod, before)
 		podStamps.WithLabelValues(stampFailed).Inc()
-		return fmt.Errorf("stamping pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return false, fmt.Errorf("stamping pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	default:
 		r.sent.refuse(pod, stamp, time.Now())
 		podStamps.WithLabelValues(stampRefused).Inc()
 		log.FromContext(ctx).Info("The stamp of a pod was refused; its node mounts the router anew in about a minute", "pod", pod.Name, "reason", string(apierrors.ReasonForError(err)))
 	}
-	return nil
+	return true, nil
 }
 
-// mayPass reports whether a failure is the API server's, or of the way to it, and no answer.
+// mayPass reports whether a failure is the API server's, or of the way to it, and no
+// answer. A webhook may refuse without a reason, which the status code tells.
 func mayPass(err error) bool {
-	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
-		apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)
+	status, answered := errors.AsType[*apierrors.StatusError](err)
+	return !answered || status.Status().Code >= http.StatusInternalServerError || apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err)
 }
 
 // count counts the pods for the status of policies.

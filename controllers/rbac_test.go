@@ -51,6 +51,7 @@ func TestTheOperatorsRolesGrantNoMoreThanIsNeeded(t *testing.T) {
 		{"patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "", "other", false},
 		{"update", "coordination.k8s.io", "leases", "", operatorNamespace, "vision-operator", true},
 		{"update", "coordination.k8s.io", "leases", "", "kube-system", "vision-operator", false},
+		{"patch", "coordination.k8s.io", "leases", "", operatorNamespace, "vision-operator", false},
 		{"create", "authorization.k8s.io", "subjectaccessreviews", "", "", "", true},
 		{"create", "rbac.authorization.k8s.io", "clusterrolebindings", "", "", "", false},
 	}

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -125,7 +126,7 @@ func TestAnAPIServerThatIsTooOldIsRefused(t *testing.T) {
 				t.Error(err)
 			}
 		}))
-		err := checkServer(&rest.Config{Host: server.URL})
+		err := checkServer(t.Context(), &rest.Config{Host: server.URL})
 		server.Close()
 		if _, old := errors.AsType[*oldServerError](err); old == ok || ok && err != nil {
 			t.Errorf("%s: got %v", reported, err)
@@ -133,6 +134,17 @@ func TestAnAPIServerThatIsTooOldIsRefused(t *testing.T) {
 		if !ok && !strings.Contains(err.Error(), "1.30 or later") {
 			t.Errorf("%s: the error does not name the minimum: %v", reported, err)
 		}
+	}
+}
+
+func TestAnOperatorThatIsToldToEndDoesNotWaitForAnAPIServerThatIsSilent(t *testing.T) {
+	asked, done := make(chan struct{}, 1), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-done }))
+	t.Cleanup(func() { close(done); server.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	if err := checkServer(ctx, &rest.Config{Host: server.URL}); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
 	}
 }
 

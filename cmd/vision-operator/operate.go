@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -65,7 +67,7 @@ func operate(ctx context.Context, cfg configuration, log logr.Logger) error {
 	if err != nil {
 		return err
 	}
-	if err := checkServer(config); err != nil {
+	if err := checkServer(ctx, config); err != nil {
 		return err
 	}
 	if err := checkKinds(ctx, config, log); err != nil {
@@ -312,14 +314,19 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// checkServer refuses an API server that is too old.
-func checkServer(config *rest.Config) error {
+// checkServer refuses an API server that is too old. It does not outlast ctx, as
+// discovery's own question would.
+func checkServer(ctx context.Context, config *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
-	info, err := client.ServerVersion()
+	data, err := client.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 	if err != nil {
+		return fmt.Errorf("asking the API server for its version: %w", err)
+	}
+	var info apiversion.Info
+	if err := json.Unmarshal(data, &info); err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
 	found, err := utilversion.ParseGeneric(info.GitVersion)

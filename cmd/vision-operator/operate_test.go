@@ -156,7 +156,7 @@ func TestAnOperatorOfSomeNamespacesLeavesTheOthersAlone(t *testing.T) {
 	admin := install(t, freeAddress(t))
 	t.Cleanup(func() { install(t, "127.0.0.1:9443") }) // the cluster-wide bindings are back
 	create(t, admin, namespace(watched), namespace(unwatched))
-	for _, name := range []string{"vision-operator-namespaces", "vision-operator-secrets"} {
+	for _, name := range []string{"vision-operator-read", "vision-operator-namespaces", "vision-operator-secrets"} {
 		if err := admin.Delete(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
