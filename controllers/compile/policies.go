@@ -37,7 +37,8 @@ func (p *policy) judge(in Input) bool {
 		p.verdict.Restrains = isBaseline(p.object) && restraint(in.OperatorNamespace, p.object) != nil
 	}
 	if p.verdict.Restrains {
-		p.verdict.Accepted.Message += "; the limits, allow-list and denials of this baseline hold all the same, as far as they are valid themselves"
+		p.verdict.Accepted.Message = withNote(p.verdict.Accepted.Message,
+			"; the limits, allow-list and denials of this baseline hold all the same, as far as they are valid themselves")
 	}
 	return p.verdict.Accepted.OK
 }

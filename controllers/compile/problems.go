@@ -25,7 +25,7 @@ func joinProblems(problems []string) string {
 	}
 	message := strings.ToValidUTF8(strings.Join(problems, "; "), "?")
 	if len(message) > maxMessage {
-		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+		message = cut(message, maxMessage)
 	}
 	if rest > 0 {
 		message += fmt.Sprintf("; and %d more", rest)
@@ -63,3 +63,14 @@ func refsVerdict(problems []problem, remarks []string, ok Verdict) Verdict {
 	}
 	return Verdict{Reason: problems[0].reason, Message: joinProblems(append(messages, remarks...))}
 }
+
+// withNote adds a note to a message, whose end gives way where both are too long.
+func withNote(message, note string) string {
+	if most := maxMessage - len(note); len(message) > most {
+		message = cut(message, most)
+	}
+	return message + note
+}
+
+// cut is the beginning of a text, and says that it is.
+func cut(text string, most int) string { return strings.ToValidUTF8(text[:most], "") + "…" }
