@@ -20,8 +20,6 @@ const maxReviewBytes = 64 << 20
 // Reviewed is a verdict.
 type Reviewed struct {
 	Response *review.Response
-	// Record is what telemetry counts of what was put in; nil for a preflight.
-	Record *Record
 	streamed
 }
 
@@ -49,7 +47,7 @@ func (e *Engine) Review(ctx context.Context, from io.Reader, size int64, read fu
 		return nil, bad.Hint("Review again; many are being judged.")
 	}
 	r := &Reviewed{streamed: streamed{let: []func(){release}}}
-	defer r.unless(func() bool { return r.answer != nil && r.Record != nil }) // a preflight's verdict holds nothing of the body
+	defer r.unless(func() bool { return r.answer != nil })
 	if err := e.review(ctx, r, snap, from, size, most, read); err != nil {
 		return nil, err
 	}
@@ -74,6 +72,7 @@ func (e *Engine) review(ctx context.Context, r *Reviewed, snap *snapshot, from i
 		edits, err = e.reviewInjecting(ctx, r, snap, req, target)
 	} else {
 		r.Response, err = review.Review(ctx, req, snap.grants(e.options.Profile))
+		r.Release() // the verdict holds nothing of the body
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // of it. What the model proxy would refuse is refused; the error is for what cannot
 // be judged here.
 func (e *Engine) reviewInjecting(ctx context.Context, r *Reviewed, snap *snapshot, req *review.Request, target review.Target) ([]message.Edit, error) {
-	r.Response, r.Record = review.NewResponse(req), &Record{}
+	r.Response = review.NewResponse(req)
 	if req.Profile != "" && req.Profile != e.options.Profile {
 		return nil, fault.New(fault.InvalidToolInput, "ProfileForeign", "reading the review: images are put in under the runtime's own profile %q alone", e.options.Profile).
 			With("field", "profile").Hint("Leave profile out, or ask for the operation Preflight.")
@@ -32,7 +32,6 @@ func (e *Engine) reviewInjecting(ctx context.Context, r *Reviewed, snap *snapsho
 	p := &preparation{engine: e, snapshot: snap, profile: profile, request: ModelRequest{Dialect: target.Dialect, Body: req.Body}}
 	r.let = append(r.let, p.release)
 	edits, bad := p.review(ctx, cmp.Or(req.Model, target.Model))
-	*r.Record = p.record
 	switch {
 	case ctx.Err() != nil:
 		return nil, fault.As(ctx.Err())

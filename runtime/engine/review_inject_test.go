@@ -4,12 +4,14 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/visionoperator/vision-operator/runtime/engine"
 	"github.com/visionoperator/vision-operator/runtime/fault"
@@ -182,10 +184,16 @@ func TestAPanicLeavesNothingHeld(t *testing.T) {
 	r.startWith(func(o *engine.Options) { o.MaxHeldBytes = 1 << 20 })
 	r.use(nil)
 	body := `{"messages":[]}` + strings.Repeat(" ", 900<<10)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
 	for range 3 { // each takes nearly all
 		func() {
-			defer func() { _ = recover() }()
-			_, _ = r.engine.Review(t.Context(), strings.NewReader(body), int64(len(body)), func([]byte) (*review.Request, error) { panic("a defect") })
+			defer func() {
+				if recover() == nil {
+					t.Fatal("there was no room for the review")
+				}
+			}()
+			_, _ = r.engine.Review(ctx, strings.NewReader(body), int64(len(body)), func([]byte) (*review.Request, error) { panic("a defect") })
 		}()
 	}
 	if v, _ := r.reviewed(body, asInject(message.OpenAIChat, "see")); !v.Response.Allowed {

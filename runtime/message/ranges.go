@@ -4,8 +4,6 @@
 package message
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 )
@@ -41,21 +39,12 @@ func ByteRanges(edits []Edit, before int) []Segment {
 		all = append(all, Segment{Text: []byte(head)})
 		for _, piece := range e.Segments {
 			if piece.Data == nil { // base64 needs no escapes
-				piece.Text = escaped(piece.Text)
+				quoted := compact(string(piece.Text))
+				piece.Text = quoted[1 : len(quoted)-1]
 			}
 			all = append(all, piece)
 		}
 		all = append(all, Segment{Text: []byte(`"}`)})
 	}
 	return append(all, Segment{Text: []byte("]")})
-}
-
-// escaped is a text as it stands in a JSON string, without the escapes that only HTML needs.
-func escaped(text []byte) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(string(text)) // a string can be written
-	quoted := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-	return quoted[1 : len(quoted)-1]
 }

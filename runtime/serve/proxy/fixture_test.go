@@ -56,6 +56,18 @@ type world struct {
 	target  engine.Target
 }
 
+// dial connects to the proxy, for requests that no client would send; the test's end
+// closes the connection.
+func (w *world) dial(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 // newWorld starts both servers; change may set what differs.
 func newWorld(t testing.TB, upstream http.HandlerFunc, change func(*world)) *world {
 	t.Helper()

@@ -90,11 +90,7 @@ func TestWhoSendsABodyThatIsRefusedHearsWhy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, never(t), nil)
 			w.room.TryAcquire(w.options.MaxInFlight)
-			conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = conn.Close() }()
+			conn := w.dial(t)
 			_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\n%s\r\nContent-Length: %d\r\n\r\n", test.path, conn.RemoteAddr(), test.header, size)
 			if _, err := io.CopyN(conn, endless{}, size); err != nil {
 				t.Fatal(err)
@@ -405,11 +401,7 @@ func TestAnOpenedPathIsSentAsItIs(t *testing.T) {
 
 func TestABodyThatIsTooLongIsNotAskedForByWhomWaits(t *testing.T) {
 	w := newWorld(t, never(t), nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := w.dial(t)
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n", chatPath, conn.RemoteAddr())
 	if first, _ := bufio.NewReader(conn).ReadString('\n'); !strings.Contains(first, "413") {
 		t.Errorf("first line %q", first)

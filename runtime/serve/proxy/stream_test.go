@@ -230,11 +230,7 @@ func TestAnInformationalReplyPasses(t *testing.T) {
 		w.Header().Del("Link")
 		_, _ = io.WriteString(w, "ok")
 	}, nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := w.dial(t)
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\n", chatPath, conn.RemoteAddr())
 	lines := bufio.NewReader(conn)
 	if first, _ := lines.ReadString('\n'); !strings.Contains(first, "100 Continue") {
@@ -254,11 +250,7 @@ func TestWhoSpeaksHTTP10GetsNoInformationalReply(t *testing.T) {
 		w.WriteHeader(http.StatusEarlyHints)
 		_, _ = io.WriteString(w, "ok")
 	}, nil)
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
+	conn := w.dial(t)
 	_, _ = fmt.Fprintf(conn, "POST %s HTTP/1.0\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}", chatPath, conn.RemoteAddr())
 	if all, _ := io.ReadAll(conn); !strings.HasPrefix(string(all), "HTTP/1.0 200 OK") || !strings.HasSuffix(string(all), "ok") {
 		t.Errorf("got %q", all)
